@@ -1,0 +1,63 @@
+/* The model: embedding, L blocks, final norm, tied head. Radford et al. 2019 (GPT-2).
+ *
+ *   1  x = dropout(W_E[id] + W_P[position])
+ *   2  for each block: x = block(x)                        model/gpt/block.h
+ *   3  f = LayerNorm(x)
+ *   4  loss = cross-entropy(f W_E^T, target)               in blocks of rows
+ *
+ * One call works on one TokenBatch with one thread; train/ runs several calls at once,
+ * each with its own GptWork and its own gradient buffer. */
+#ifndef JUEJU_MODEL_GPT_GPT_H
+#define JUEJU_MODEL_GPT_GPT_H
+
+#include "model/base/batch.h"
+#include "model/base/memory.h"
+#include "model/gpt/params.h"
+
+typedef struct {
+    GptConfig config;
+    ParamTable table;
+    real *values;     /* flat buffer, owned */
+    GptParams params; /* view of values */
+} Gpt;
+
+/* All weights zero; follow with gpt_init or weights_load. The config is checked. */
+Status gpt_create(Gpt *gpt, const GptConfig *config, Error *err);
+void gpt_destroy(Gpt *gpt);
+
+/* Which inputs a pass drops: nothing at p = 0. Two passes with the same values drop the
+ * same inputs, whatever shard or thread they run in. */
+typedef struct {
+    double p;            /* dropout probability; 0 outside training */
+    uint64_t key;        /* of this training step */
+    uint64_t first_token; /* place of the batch's first token in the step */
+} GptDropout;
+
+/* Activations and scratch for batches of up to max_tokens tokens; reused step after step. */
+typedef struct GptWork GptWork;
+Status gpt_work_create(GptWork **work, const GptConfig *config, int64_t max_tokens,
+                       Error *err);
+void gpt_work_destroy(GptWork *work);
+size_t gpt_work_bytes(const GptConfig *config, int64_t max_tokens);
+
+typedef struct {
+    double nats;     /* sum over targets of -log p(target) */
+    int64_t targets; /* how many targets there were */
+} GptLoss;
+
+/* Forward and backward: adds the sum over targets, times `scale`, of the loss's gradient
+ * into `grads` (a view of a flat buffer that the caller zeroed), and returns the unscaled
+ * loss. Call with scale = 1 / targets of the whole step for a mean. */
+GptLoss gpt_train_pass(const Gpt *gpt, const GptParams *grads, GptWork *work,
+                       const TokenBatch *batch, real scale, const GptDropout *dropout);
+
+/* Forward only. token_nats, if not NULL, takes (N) losses, 0 where there is no target. */
+GptLoss gpt_loss(const Gpt *gpt, GptWork *work, const TokenBatch *batch,
+                 real *token_nats);
+
+/* Forward only: logits (N, V) of every token, for tests and for sampling without a cache. */
+void gpt_logits(const Gpt *gpt, GptWork *work, const TokenBatch *batch, real *logits);
+
+/* Attention maps of the last forward pass that had capture on: see model/gpt/capture.h. */
+
+#endif

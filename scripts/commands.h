@@ -17,6 +17,10 @@ extern const Command COMMAND_SAMPLE;
 extern const Command COMMAND_EVAL;
 extern const Command COMMAND_GRADCHECK;
 
+/* All commands in the order of `jueju --help`, NULL at the end. A new command is a line in
+ * commands.c. */
+extern const Command *const COMMANDS[];
+
 /* Options that every command has; put COMMON_OPTIONS(Struct) into its table and a member
  * `CommonOptions common` into its struct. */
 typedef struct {

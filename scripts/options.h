@@ -6,7 +6,12 @@
  *     typedef struct { int64_t count; double temperature; const char *prompt; bool json; }
  *         SampleOptions;
  *     static const Option OPTIONS[] = {
- *         {"count", 'n', OPTION_INT, offsetof(SampleOptions, count), "N", "poems", 1, 1e6},
+ *         {"count", 'n', OPTION_INT, offsetof(SampleOptions, count), "N", "poems", 1, 1e6,
+ *          NULL},
+ *         {.name = "json",
+ *          .kind = OPTION_FLAG,
+ *          .offset = offsetof(SampleOptions, json),
+ *          .help = "one JSON object a poem"},
  *         ...
  *         {0}};
  */
@@ -34,7 +39,8 @@ typedef struct {
     size_t offset;        /* of the value in the command's struct */
     const char *argument; /* what --help calls the value; NULL for flags */
     const char *help;
-    double minimum, maximum;    /* OPTION_INT and OPTION_REAL; both 0: no limits */
+    double minimum, maximum;    /* OPTION_INT and OPTION_REAL; both 0: no limits;
+                                   HUGE_VAL as the maximum: open upwards */
     const char *const *choices; /* OPTION_CHOICE: names, NULL at the end */
 } Option;
 
@@ -49,10 +55,16 @@ typedef struct {
 } CommandInfo;
 
 /* Reads argv[1..] (argv[0] is the command's name) into *values, which holds the defaults.
- * Positional arguments go to positional[0..*positional_count-1] in order; "--" ends the
- * options; --name=value and --name value are both fine. Every mistake (unknown option with
- * the nearest known name, value missing, not a number, out of range) is STATUS_USAGE and
- * names the option. *help is set when --help or -h was given: the caller prints help. */
+ * Positional arguments go to positional[0..*positional_count-1] in order: room for
+ * info->maximum_arguments is the caller's. "--" ends the options; --name=value,
+ * --name value, -n value, -nvalue and groups such as -jn5 are fine; of an option given
+ * twice the last one counts. A value that begins with '-' and is not a number needs the
+ * form --name=value. Numbers are decimal and finite.
+ *
+ * Every mistake (unknown option with the nearest known name, value missing, not a number,
+ * out of range, too many or too few arguments) is STATUS_USAGE and names the option.
+ * *help is set when --help or -h was met: the rest of argv is not read, and the caller
+ * prints help. */
 Status options_parse(const CommandInfo *info, void *values, int argc, char **argv,
                      const char **positional, int *positional_count, bool *help,
                      Error *err);

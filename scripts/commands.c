@@ -1,0 +1,7 @@
+#include "scripts/commands.h"
+
+#include <stddef.h>
+
+const Command *const COMMANDS[] = {
+    NULL,
+};

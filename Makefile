@@ -1,5 +1,7 @@
 # jueju: `make help` lists the targets.
 
+VERSION := 0.1.0
+
 # ---- choices: make NAME=value -------------------------------------------------------
 MODE    ?= release
 REAL    ?= float
@@ -7,6 +9,11 @@ V       ?= 0
 
 BUILD   := build/$(MODE)-$(REAL)
 PKGS    := jansson libutf8proc libxxhash opencc
+
+# All processors, unless the user says otherwise with -j.
+ifeq ($(filter -j% --jobs%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
 
 WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wvla
@@ -26,10 +33,13 @@ OPT_release += $(shell $(CC) -mprefer-vector-width=512 -x c -fsyntax-only /dev/n
 endif
 DEFS_double := -DJUEJU_REAL_DOUBLE
 
-# OpenBLAS: the serial or the OpenMP build, found by pkg-config where Debian keeps them.
+# OpenBLAS: the serial or the OpenMP build, found by pkg-config where Debian keeps them;
+# its pthread build fights with OpenMP threads. Elsewhere what pkg-config calls openblas.
 BLAS_DIR := $(firstword $(wildcard /usr/lib/*/openblas-serial/pkgconfig /usr/lib/*/openblas-openmp/pkgconfig))
-PKG      := PKG_CONFIG_PATH="$(BLAS_DIR):$$PKG_CONFIG_PATH" pkg-config
-ifneq ($(MAKECMDGOALS),help)
+BREW_DIR := $(firstword $(wildcard /opt/homebrew/opt/openblas/lib/pkgconfig /usr/local/opt/openblas/lib/pkgconfig))
+PKG      := PKG_CONFIG_PATH="$(BLAS_DIR):$(BREW_DIR):$$PKG_CONFIG_PATH" pkg-config
+NO_BUILD := help clean format lint
+ifneq ($(filter-out $(NO_BUILD),$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell $(PKG) --cflags $(PKGS) openblas 2>/dev/null)
 PKG_LIBS   := $(shell $(PKG) --libs $(PKGS) openblas 2>/dev/null)
 CMOCKA_LIBS := $(shell $(PKG) --libs cmocka 2>/dev/null)
@@ -50,7 +60,7 @@ say = @printf '  %-4s %s\n' $(1) $(2)
 endif
 
 # ---- what is built from what --------------------------------------------------------
-objects = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)))
+objects = $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard $(1))))
 
 BASE_O  := $(call objects,model/base/*.c)
 MODEL_O := $(filter-out $(BASE_O),$(call objects,model/*/*.c))
@@ -71,12 +81,18 @@ LINK_data    := $(LIB_data) $(LIB_base)
 LINK_train   := $(LIB_train) $(LIB_data) $(LIB_model) $(LIB_base)
 LINK_scripts := $(LIB_cli) $(LINK_train)
 
-TESTS   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/*/test_*.c))
 PROGRAM := $(BUILD)/jueju
 
+# Test programs of this build; in the double build those of model/, where derivations are
+# checked, and the gradient tests of train/.
+TEST_C_float  := tests/*/test_*.c
+TEST_C_double := tests/model/test_*.c tests/train/test_grad*.c
+TESTS   := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard $(TEST_C_$(REAL)))))
+CLI_TESTS := $(sort $(wildcard tests/cli/test_*.sh))
+
 all: $(PROGRAM)  ## build build/jueju (MODE=release|debug|asan|tsan, REAL=float|double)
-ifeq ($(MODE)-$(REAL),release-float)
-	@ln -sfn $(MODE)-$(REAL)/jueju build/jueju
+ifeq ($(BUILD),build/release-float)
+	@ln -sfn release-float/jueju build/jueju
 endif
 
 $(LIB_base): $(BASE_O)
@@ -84,26 +100,87 @@ $(LIB_model): $(MODEL_O)
 $(LIB_data): $(DATA_O)
 $(LIB_train): $(TRAIN_O)
 $(LIB_cli): $(CLI_O)
-$(LIB_base) $(LIB_model) $(LIB_data) $(LIB_train) $(LIB_cli):
+$(LIB_base) $(LIB_model) $(LIB_data) $(LIB_train) $(LIB_cli): $(BUILD)/sources.stamp
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 $(PROGRAM): $(BUILD)/scripts/main.o $(LINK_scripts)
 	$(call say,LD,$@)
-	$(Q)$(CC) -o $@ $^ $(ALL_LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o %.a,$^) $(ALL_LIBS)
 
-$(BUILD)/%.o: %.c
+$(BUILD)/scripts/main.o: VERSION_FLAG := -DJUEJU_VERSION='"$(VERSION)"'
+
+$(BUILD)/%.o: %.c $(BUILD)/flags.stamp
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) $(VERSION_FLAG) -c -o $@ $<
 
 # One rule a folder, so that a test is linked with no more than its folder may use.
 define test_rule
 $(BUILD)/tests/$(1)/test_%: $(BUILD)/tests/$(1)/test_%.o $$(LINK_$(1))
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) -o $$@ $$^ $$(CMOCKA_LIBS) $$(ALL_LIBS)
+	$$(Q)$$(CC) $$(ALL_CFLAGS) -o $$@ $$(filter %.o %.a,$$^) $$(CMOCKA_LIBS) $$(ALL_LIBS)
 endef
 $(foreach folder,base model data train scripts,$(eval $(call test_rule,$(folder))))
+
+# Stamps change only when their text does: other flags or another compiler rebuild all,
+# a source that came or went rebuilds the archives.
+quoted = '$(subst ','\'',$(1))'
+define stamp
+	@mkdir -p $(@D)
+	@printf '%s\n' $(call quoted,$(1)) | cmp -s - $@ || printf '%s\n' $(call quoted,$(1)) >$@
+endef
+
+$(BUILD)/flags.stamp: FORCE
+	@CC=$(call quoted,$(CC)) scripts/deps.sh --check build
+	$(call stamp,$(VERSION) $(shell $(CC) --version 2>/dev/null | head -n 1) $(CC) $(ALL_CFLAGS) $(ALL_LIBS))
+
+$(BUILD)/sources.stamp: FORCE
+	$(call stamp,$(BASE_O) $(MODEL_O) $(DATA_O) $(TRAIN_O) $(CLI_O))
+
+# ---- the ways to use it -------------------------------------------------------------
+# make exports NAME=value of its command line to what it runs: the scripts read them there.
+SUBMAKE = $(MAKE) --no-print-directory
+
+train:  ## train on the Tang poems; FRESH=1 starts anew, ARGS="..." for jueju train
+	@MAKE=$(call quoted,$(MAKE)) BUILD=$(BUILD) scripts/train.sh default
+
+quick:  ## the two-minute version of train
+	@MAKE=$(call quoted,$(MAKE)) BUILD=$(BUILD) scripts/train.sh quick
+
+sample:  ## poems from the newest checkpoint: PROMPT= N= SEED= ARGS=
+	@scripts/deps.sh build
+	@$(SUBMAKE) all >&2
+	@$(PROGRAM) sample $${PROMPT:+"--prompt=$$PROMPT"} $${N:+-n "$$N"} $${SEED:+--seed "$$SEED"} $(ARGS)
+
+# ---- tests --------------------------------------------------------------------------
+DOUBLE_BUILD := $(if $(filter %-float,$(BUILD)),$(BUILD:%-float=%-double),$(BUILD)-double)
+
+test:  ## all tests, gradient tests in double (WERROR=1: warnings are errors)
+	@scripts/deps.sh build test
+	@-$(SUBMAKE) -k test-programs
+	@-$(SUBMAKE) -k test-programs REAL=double BUILD=$(DOUBLE_BUILD)
+	@JUEJU=$(PROGRAM) scripts/run_tests.sh $(TESTS) \
+	    $$($(SUBMAKE) -s print-tests REAL=double BUILD=$(DOUBLE_BUILD)) $(CLI_TESTS)
+
+test-programs: $(TESTS) $(if $(filter float,$(REAL)),all)
+
+print-tests:
+	@echo $(TESTS)
+
+check-asan:  ## the tests under the address and undefined-behaviour sanitizers
+	@$(SUBMAKE) test MODE=asan BUILD=build/asan-float
+
+check-tsan:  ## the tests under the thread sanitizer (clang, whose OpenMP it understands)
+	@scripts/deps.sh clang
+	@$(SUBMAKE) test MODE=tsan CC=clang BUILD=build/tsan-float
+
+# ---- housekeeping -------------------------------------------------------------------
+format:  ## clang-format every source file
+	clang-format -i $(shell git ls-files -co --exclude-standard '*.c' '*.h')
+
+lint:  ## clang-format, clang-tidy, cppcheck and shellcheck without changing anything
+	@scripts/lint.sh
 
 clean:  ## remove everything that was built
 	rm -rf build
@@ -111,7 +188,7 @@ clean:  ## remove everything that was built
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  */\1\t/p; s/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
-.PHONY: all clean help
+.PHONY: all train quick sample test test-programs print-tests check-asan check-tsan format lint clean help FORCE
 .SECONDARY:
 
--include $(shell find build/$(MODE)-$(REAL) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -35,7 +35,8 @@ void heads_forward(real *y, const HeadsSaved *saved, const real *x,
                    const HeadsParams *params, real *scratch, const TokenBatch *batch,
                    int64_t H, int64_t D);
 
-/* Writes dx, adds to dparams. dqkv: scratch of (N, 3C); dmixed: scratch of (N, C). */
+/* Writes dx, adds to dparams. dqkv: scratch of (N, 3C); dmixed: scratch of
+ * (N, C), which may be dx: it is used up before dx is written. */
 void heads_backward(real *dx, const HeadsParams *dparams, const real *dy,
                     const HeadsSaved *saved, const real *x, const HeadsParams *params,
                     real *dqkv, real *dmixed, real *scratch, const TokenBatch *batch,

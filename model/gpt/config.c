@@ -22,8 +22,8 @@ int64_t gpt_head_size(const GptConfig *config)
 static Status check_range(const char *name, int64_t value, int64_t maximum, Error *err)
 {
     if (value < 1 || value > maximum)
-        return error_set(err, STATUS_USAGE, "%s must be 1 .. %lld, but it is %lld", name,
-                         (long long)maximum, (long long)value);
+        return error_set(err, STATUS_USAGE, "%s must be 1 .. %lld, but it is %lld",
+                         name, (long long)maximum, (long long)value);
     return STATUS_OK;
 }
 
@@ -42,9 +42,10 @@ Status gpt_config_check(const GptConfig *config, Error *err)
                          "(%lld)",
                          (long long)config->width, (long long)config->heads);
     if (!(config->norm_eps > 0 && config->norm_eps <= 1))
-        return error_set(err, STATUS_USAGE,
-                         "layer_norm_epsilon must be over 0 and at most 1, but it is %g",
-                         config->norm_eps);
+        return error_set(
+            err, STATUS_USAGE,
+            "layer_norm_epsilon must be over 0 and at most 1, but it is %g",
+            config->norm_eps);
     if (!(config->dropout >= 0 && config->dropout < 1))
         return error_set(err, STATUS_USAGE,
                          "dropout must be at least 0 and under 1, but it is %g",

@@ -28,8 +28,8 @@ void gpt_destroy(Gpt *gpt);
 /* Which inputs a pass drops: nothing at p = 0. Two passes with the same values drop the
  * same inputs, whatever shard or thread they run in. */
 typedef struct {
-    double p;            /* dropout probability; 0 outside training */
-    uint64_t key;        /* of this training step */
+    double p;             /* dropout probability; 0 outside training */
+    uint64_t key;         /* of this training step */
     uint64_t first_token; /* place of the batch's first token in the step */
 } GptDropout;
 
@@ -58,6 +58,11 @@ GptLoss gpt_loss(const Gpt *gpt, GptWork *work, const TokenBatch *batch,
 /* Forward only: logits (N, V) of every token, for tests and for sampling without a cache. */
 void gpt_logits(const Gpt *gpt, GptWork *work, const TokenBatch *batch, real *logits);
 
-/* Attention maps of the last forward pass that had capture on: see model/gpt/capture.h. */
+/* The attention weights of one head in one segment of the batch whose forward pass `work`
+ * ran last: weights (n, n) for the n tokens of the segment, formed again from the saved
+ * queries and keys; mixed (n, D) takes the head's output. */
+void gpt_attention_map(const Gpt *gpt, const GptWork *work, const TokenBatch *batch,
+                       int64_t layer, int64_t head, int64_t segment, real *weights,
+                       real *mixed);
 
 #endif

@@ -17,11 +17,11 @@
 
 typedef enum {
     PARAM_EMBEDDING, /* rows are looked up */
-    PARAM_QKV,       /* (C, 3C): columns are Q heads, K heads, V heads of D columns each */
-    PARAM_MATRIX,    /* any other (in, out) weight */
-    PARAM_RESIDUAL,  /* (in, out) weight that writes into the residual stream */
-    PARAM_GAIN,      /* starts at one */
-    PARAM_BIAS,      /* starts at zero */
+    PARAM_QKV,    /* (C, 3C): columns are Q heads, K heads, V heads of D columns each */
+    PARAM_MATRIX, /* any other (in, out) weight */
+    PARAM_RESIDUAL, /* (in, out) weight that writes into the residual stream */
+    PARAM_GAIN,     /* starts at one */
+    PARAM_BIAS,     /* starts at zero */
 } ParamKind;
 
 typedef struct {
@@ -36,7 +36,7 @@ typedef struct {
 typedef struct {
     ParamInfo *items; /* owned; in the order of the forward pass */
     int64_t count;
-    size_t total;      /* reals in a flat buffer, padding included (padding stays 0) */
+    size_t total;       /* reals in a flat buffer, padding included (padding stays 0) */
     int64_t parameters; /* trainable numbers, padding not counted */
 } ParamTable;
 

@@ -21,7 +21,8 @@ void linear_forward(real *y, const real *x, const LinearParams *params, int64_t 
                     int64_t in, int64_t out);
 
 /* Writes dx (which may be NULL), adds to dparams. */
-void linear_backward(real *dx, const LinearParams *dparams, const real *dy, const real *x,
-                     const LinearParams *params, int64_t N, int64_t in, int64_t out);
+void linear_backward(real *dx, const LinearParams *dparams, const real *dy,
+                     const real *x, const LinearParams *params, int64_t N, int64_t in,
+                     int64_t out);
 
 #endif

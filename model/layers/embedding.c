@@ -1,0 +1,25 @@
+#include "model/layers/embedding.h"
+
+#include "model/math/vec.h"
+
+void embedding_forward(real *x, const real *tokens, const real *positions,
+                       const int32_t *ids, const int32_t *places, int64_t N, int64_t C)
+{
+    for (int64_t n = 0; n < N; n++) {
+        const real *token = tokens + ids[n] * C;
+        const real *position = positions + places[n] * C;
+        real *out = x + n * C;
+#pragma omp simd
+        for (int64_t j = 0; j < C; j++)
+            out[j] = token[j] + position[j];
+    }
+}
+
+void embedding_backward(real *dtokens, real *dpositions, const real *dx,
+                        const int32_t *ids, const int32_t *places, int64_t N, int64_t C)
+{
+    for (int64_t n = 0; n < N; n++) {
+        vec_add(dtokens + ids[n] * C, dx + n * C, C); /* (a) */
+        vec_add(dpositions + places[n] * C, dx + n * C, C);
+    }
+}

@@ -1,0 +1,61 @@
+/* Row operations that the compiler turns into vector instructions, and exp.
+ *
+ * The loops are plain C; sums that may be reordered say so (omp simd reduction), so no
+ * -ffast-math is needed and NaN checks keep working. */
+#ifndef JUEJU_MODEL_MATH_VEC_H
+#define JUEJU_MODEL_MATH_VEC_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "model/base/real.h"
+
+/* exp(x) for x <= 88. Relative error under 2e-7 in float; 0 below -87; NaN stays NaN.
+ *
+ * exp(x) = 2^n exp(r), n = round(x / ln 2), r = x - n ln 2 with |r| <= 0.3466. ln 2 is taken
+ * off in two parts, so that n ln2_high is exact. exp(r) is Taylor's polynomial of degree 6
+ * (remainder under 0.3466^7 / 7! = 1.2e-7); n goes straight into the exponent bits. Adding 1.5 2^23 rounds to an integer
+ * and leaves it in the low bits. In the double build it is the C library's. */
+static inline real vec_exp_one(real x)
+{
+#ifdef JUEJU_REAL_DOUBLE
+    return exp(x);
+#else
+    const float round_magic = 12582912.0f;
+    float low = x < -87.0f ? -87.0f : x;
+    low = low > 88.0f ? 88.0f : low;
+    float shifted = low * 1.44269504f + round_magic;
+    float n = shifted - round_magic;
+    float r = low - n * 0.693145752f;
+    r = r - n * 1.42860677e-6f;
+    float p = 1.38888889e-3f;
+    p = p * r + 8.33333333e-3f;
+    p = p * r + 4.16666667e-2f;
+    p = p * r + 1.66666667e-1f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    uint32_t power = (bits << 23) + 0x3F800000u;
+    float scale;
+    memcpy(&scale, &power, sizeof scale);
+    float y = p * scale;
+    y = x < -87.0f ? 0.0f : y;
+    return x != x ? x : y;
+#endif
+}
+
+real vec_dot(const real *a, const real *b, int64_t n);
+real vec_sum(const real *a, int64_t n);
+real vec_max(const real *a, int64_t n);                   /* n > 0 */
+double vec_square_sum(const real *a, int64_t n);          /* adds up in double */
+void vec_add(real *y, const real *x, int64_t n);          /* y += x */
+void vec_axpy(real *y, real a, const real *x, int64_t n); /* y += a x */
+void vec_scale(real *y, real a, int64_t n);               /* y *= a */
+
+/* y = exp(x - shift); returns the sum of y. y may be x. */
+real vec_exp_sum(real *y, const real *x, real shift, int64_t n);
+
+#endif

@@ -231,7 +231,6 @@ void decoder_prefill(Decoder *d, int64_t row, const int32_t *ids, int64_t count)
         run_rows(d, 0, N, d->scratch);
     }
     const real *last = d->normed + (N - 1) * d->narrow_stride;
-#pragma omp parallel for num_threads(d->threads) schedule(static)
     for (int64_t panel = 0; panel < d->head.stride / PANEL; panel++)
         panels_write_one(d->logits, d->head.stride, last, d->narrow_stride, &d->head,
                          panel, 1);
@@ -249,9 +248,11 @@ void decoder_step(Decoder *d, const int32_t *rows, const int32_t *ids, int64_t c
         d->places[i] = d->lengths[rows[i]]++;
     }
     /* The blocks are shared out by rows, so that no thread waits for another; the head,
-     * half of the work, by columns, so that a single row is shared out as well. */
+     * half of the work, by columns, so that each thread reads only its part of it. For
+     * few rows two threads win a third at best, and lose nearly everything when another
+     * process has one of the processors: the barriers then take a time slice each. */
     int64_t blocks = (count + ROW_BLOCK - 1) / ROW_BLOCK;
-#pragma omp parallel num_threads(d->threads)
+#pragma omp parallel num_threads(d->threads) if (count >= ROWS_TO_SHARE)
     {
         int64_t threads = omp_get_num_threads();
         int64_t thread = omp_get_thread_num();

@@ -31,9 +31,10 @@ typedef enum {
 
 /* One row of the table of collections. */
 typedef struct {
-    const char *name;   /* "tang" */
-    const char *folder; /* below the root: "quantangshi" */
-    const char *prefix; /* files are prefix + number or nothing + ".json" */
+    const char *name;       /* "tang" */
+    const char *folders[3]; /* below the root, the first that is there: "quantangshi" */
+    const char *prefix;     /* files are prefix + letters and digits + suffix */
+    const char *suffix;
     Script script;
     int64_t
         boundary; /* files with a smaller number are group 0, others group 1; or 0 */
@@ -46,6 +47,9 @@ enum { COLLECTION_FILES = -1 };
 int collection_count(void);
 const Collection *collection_at(int index);
 int collection_find(const char *name); /* COLLECTION_FILES when there is none */
+
+/* Whether a file's name is one of the collection's; *number is the number in it. */
+bool collection_owns(const Collection *collection, const char *file, int64_t *number);
 
 /* Why a work is no poem of the list. */
 typedef enum {
@@ -72,6 +76,7 @@ typedef struct {
     int64_t dropped[DROP_REASONS];
     int64_t characters; /* code points kept, Han and punctuation */
     int64_t han;
+    int64_t breaks;           /* ends of lines between the kept poems' paragraphs */
     int64_t notes;            /* notes （…） and marks removed from kept poems */
     int64_t titles_emptied;   /* titles or authors that were damaged and became empty */
     int64_t converted_poems;  /* from simplified script, only when sets are combined */

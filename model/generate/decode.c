@@ -11,7 +11,8 @@
 
 enum {
     PREFILL_TOKENS = 64, /* tokens of a prompt that are worked on at a time */
-    ROW_BLOCK = 4, /* threads share out rows in blocks that panels_rows leaves alone */
+    ROW_BLOCK = 4,       /* rows that panels_rows never pads: threads share out these */
+    ROWS_TO_SHARE = 8,   /* fewer rows stay with one thread (see decoder_step) */
 };
 
 typedef struct {

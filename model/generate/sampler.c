@@ -310,6 +310,32 @@ static int32_t token_at(const double *weights, int64_t V, double target)
     return found;
 }
 
+/* Whether the token is known to stay in 4 and 5, by the number and the weight of those
+ * before it: a pass instead of a selection.
+ *
+ * A token drawn from all that stays is taken; only when it leaves, the rest is cut away and
+ * a second one drawn. With S the share of the weight that stays, token i of those that stay
+ * comes up with probability w_i + (1 - S) w_i / S = w_i / S, which is 6. */
+static bool is_among_largest(const double *weights, int32_t token,
+                             const SamplerSettings *settings, double sum, int64_t V)
+{
+    bool few = settings->top_k > 0 && settings->top_k < V;
+    if (!few && settings->top_p >= 1)
+        return true;
+    if (few && settings->top_p < 1)
+        return false; /* top-p counts from the weight of the k largest, still unknown */
+    double weight = weights[token];
+    double mass = 0;
+    double count = 0;
+#pragma omp simd reduction(+ : mass, count)
+    for (int64_t i = 0; i < V; i++) {
+        bool above = (weights[i] > weight) | ((weights[i] == weight) & (i < token));
+        mass += above ? weights[i] : 0;
+        count += above ? 1 : 0;
+    }
+    return few ? count < (double)settings->top_k : mass < settings->top_p * sum;
+}
+
 Status sampler_draw(Sampler *sampler, int32_t *token, double *nats, const real *logits,
                     const SamplerSettings *settings, const SamplerLimits *limits,
                     Rng *rng, Error *err)
@@ -338,6 +364,7 @@ Status sampler_draw(Sampler *sampler, int32_t *token, double *nats, const real *
                              (long long)V);
     }
     double uniform = rng_uniform(rng);
+    double second = rng_uniform(rng);
     if (settings->temperature == 0) {
         *token = first_equal(scores, largest, V);
     } else {
@@ -345,8 +372,11 @@ Status sampler_draw(Sampler *sampler, int32_t *token, double *nats, const real *
         if (!own || limited)
             sum = exponentials(sampler->weights, scores, largest, settings->temperature,
                                V);
-        sum = keep_largest(sampler, settings, sum);
         *token = token_at(sampler->weights, V, uniform * sum);
+        if (!is_among_largest(sampler->weights, *token, settings, sum, V)) {
+            sum = keep_largest(sampler, settings, sum);
+            *token = token_at(sampler->weights, V, second * sum);
+        }
     }
     *nats = log_partition - (double)logits[*token];
     return STATUS_OK;

@@ -9,8 +9,8 @@
  *      hold at least the share p of their weight stay, never less than one
  *   6  token i is drawn with probability w_i / sum w
  * Equals are ordered by id, the lower first. All in double; the same logits, settings and
- * stream of random numbers give the same token. One draw takes one number, also with t = 0,
- * so that the stream's place is the number of tokens drawn. */
+ * stream of random numbers give the same token. A draw takes two numbers, whether it needs
+ * them or not, so that the stream's place is twice the number of tokens drawn. */
 #ifndef JUEJU_MODEL_GENERATE_SAMPLER_H
 #define JUEJU_MODEL_GENERATE_SAMPLER_H
 

@@ -241,8 +241,8 @@ const char *safetensors_metadata(const SafeTensors *file, const char *key)
         json_object_get(json_object_get(file->header, SAFETENSORS_METADATA), key));
 }
 
-Status safetensors_read_real(real *out, const SafeTensors *file, const char *name,
-                             int rank, const int64_t *shape, bool finite, Error *err)
+Status safetensors_expect_real(const SafeTensors *file, const char *name, int rank,
+                               const int64_t *shape, Error *err)
 {
     char wanted[SHAPE_TEXT_SIZE];
     char found[SHAPE_TEXT_SIZE];
@@ -261,14 +261,23 @@ Status safetensors_read_real(real *out, const SafeTensors *file, const char *nam
                          "%s: tensor \"%s\": expected shape %s, found %s", file->path,
                          name, wanted,
                          tensor_shape_text(found, tensor->rank, tensor->shape));
-    size_t bytes = 0;
-    tensor_bytes(&bytes, tensor);
-    size_t count = bytes / dtype_size(tensor->dtype);
-    if (!tensor_copy_reals(out, tensor))
+    if (!dtype_is_real(tensor->dtype))
         return error_set(
             err, STATUS_INPUT,
             "%s: tensor \"%s\": expected dtype F64, F32, F16 or BF16, found %s",
             file->path, name, dtype_name(tensor->dtype));
+    return STATUS_OK;
+}
+
+Status safetensors_read_real(real *out, const SafeTensors *file, const char *name,
+                             int rank, const int64_t *shape, bool finite, Error *err)
+{
+    TRY(safetensors_expect_real(file, name, rank, shape, err));
+    const Tensor *tensor = safetensors_find(file, name);
+    size_t bytes = 0;
+    tensor_bytes(&bytes, tensor);
+    size_t count = bytes / dtype_size(tensor->dtype);
+    tensor_copy_reals(out, tensor);
     for (size_t i = 0; finite && i < count; i++)
         if (!isfinite(out[i]))
             return error_set(err, STATUS_INPUT,

@@ -40,9 +40,13 @@ void safetensors_close(SafeTensors *file);
 const Tensor *safetensors_find(const SafeTensors *file, const char *name);
 const char *safetensors_metadata(const SafeTensors *file, const char *key);
 
-/* out (product of shape) = the tensor of exactly this shape, from F64, F32, F16 or BF16.
- * STATUS_INPUT when it is missing or of another shape or dtype, or when `finite` is
- * asked for and a value is not. */
+/* STATUS_INPUT unless the tensor is there with exactly this shape and a dtype of reals:
+ * F64, F32, F16 or BF16. */
+Status safetensors_expect_real(const SafeTensors *file, const char *name, int rank,
+                               const int64_t *shape, Error *err);
+
+/* out (product of shape) = the tensor, after safetensors_expect_real; STATUS_INPUT, too,
+ * when `finite` is asked for and a value is not. */
 Status safetensors_read_real(real *out, const SafeTensors *file, const char *name,
                              int rank, const int64_t *shape, bool finite, Error *err);
 

@@ -41,6 +41,12 @@ bool dtype_find(Dtype *out, const char *name)
     return false;
 }
 
+bool dtype_is_real(Dtype dtype)
+{
+    return dtype == DTYPE_F64 || dtype == DTYPE_F32 || dtype == DTYPE_F16 ||
+           dtype == DTYPE_BF16;
+}
+
 size_t dtype_size(Dtype dtype)
 {
     return DTYPES[dtype].size;
@@ -99,20 +105,17 @@ static float brain_value(uint16_t bits)
     return value;
 }
 
-bool tensor_copy_reals(real *out, const Tensor *tensor)
+void tensor_copy_reals(real *out, const Tensor *tensor)
 {
-    size_t bytes;
-    if (!tensor_bytes(&bytes, tensor))
-        return false;
+    size_t bytes = 0;
+    bool sized = tensor_bytes(&bytes, tensor);
+    assert(sized && dtype_is_real(tensor->dtype));
+    (void)sized;
     if (tensor->dtype == DTYPE_REAL) {
         if (bytes > 0)
             memcpy(out, tensor->data, bytes);
-        return true;
+        return;
     }
-    bool is_real = tensor->dtype == DTYPE_F64 || tensor->dtype == DTYPE_F32 ||
-                   tensor->dtype == DTYPE_F16 || tensor->dtype == DTYPE_BF16;
-    if (!is_real)
-        return false;
     size_t size = dtype_size(tensor->dtype);
     const unsigned char *at = tensor->data;
     for (size_t i = 0; i < bytes / size; i++, at += size) {
@@ -140,5 +143,4 @@ bool tensor_copy_reals(real *out, const Tensor *tensor)
             break;
         }
     }
-    return true;
 }

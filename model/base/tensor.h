@@ -34,6 +34,7 @@ typedef enum {
 
 const char *dtype_name(Dtype dtype);
 bool dtype_find(Dtype *out, const char *name); /* false: no such dtype */
+bool dtype_is_real(Dtype dtype);               /* F64, F32, F16 or BF16 */
 size_t dtype_size(Dtype dtype);                /* bytes of one number */
 
 enum { TENSOR_RANK_MAX = 8 };
@@ -58,8 +59,8 @@ enum { SHAPE_TEXT_SIZE = 200 };
 const char *tensor_shape_text(char text[SHAPE_TEXT_SIZE], int rank,
                               const int64_t *shape);
 
-/* out (product of shape) = its numbers; false when the dtype is not F64, F32, F16 or BF16.
- * A number too large for real becomes infinite. */
-bool tensor_copy_reals(real *out, const Tensor *tensor);
+/* out (product of shape) = the numbers of a tensor whose dtype_is_real. One too large for
+ * real becomes infinite. */
+void tensor_copy_reals(real *out, const Tensor *tensor);
 
 #endif

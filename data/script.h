@@ -19,8 +19,9 @@ Status script_fold(uint32_t *folded, const uint32_t *points, size_t count, Error
 
 /* Brings all poems into the traditional script of the traditional ones among them: OpenCC
  * s2t, then a variant that those poems hardly use gives way to the one they use (閒 to 閑).
- * Works on poems of simplified collections and, elsewhere, on poems that are plainly in
- * simplified script. Nothing happens unless both scripts are there. Counts the changes in
+ * Works on poems of simplified collections and on those of files and mixed collections that
+ * have more simplified characters than traditional ones. Nothing happens unless a group of
+ * files in traditional script is there, too. Counts the changes in
  * stats->groups[..].converted_*. */
 Status script_unify(PoemList *list, CorpusStats *stats, Error *err);
 

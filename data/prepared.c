@@ -1,0 +1,159 @@
+#include "data/prepared.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <xxhash.h>
+
+#include "model/base/files.h"
+
+/* Files are little-endian and read in place. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "prepared sets are mapped as they are: little-endian machines only");
+
+static Status part_path(char path[PATH_SIZE], const char *folder, Part part,
+                        const char *ending, Error *err)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%s.%s", part_name(part), ending);
+    return path_join(path, folder, name, err);
+}
+
+Status prepared_write_part(PartStats *stats, const char *folder, Part part,
+                           const PoemSet *poems, Error *err)
+{
+    char path[PATH_SIZE];
+    size_t bytes = (size_t)poems->tokens * sizeof *poems->ids;
+    TRY(part_path(path, folder, part, "bin", err));
+    TRY(file_write(path, poems->ids, bytes, err));
+    TRY(part_path(path, folder, part, "idx", err));
+    TRY(file_write(path, poems->offsets,
+                   ((size_t)poems->poems + 1) * sizeof *poems->offsets, err));
+    stats->poems = poems->poems;
+    stats->tokens = poems->tokens;
+    stats->digest = XXH3_64bits(poems->ids, bytes);
+    return STATUS_OK;
+}
+
+/* ---- opening ----------------------------------------------------------------------- */
+
+static Status check_size(const char *path, size_t size, size_t count, size_t item,
+                         Error *err)
+{
+    if (size / item == count && size % item == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "%s: stats.json asks for %zu items of %zu bytes, the file has %zu "
+                     "bytes",
+                     path, count, item, size);
+}
+
+static Status map_part(PreparedSet *set, Part part, char bin[PATH_SIZE],
+                       char index[PATH_SIZE], Error *err)
+{
+    const PartStats *stats = &set->stats.parts[part];
+    TRY(part_path(bin, set->path, part, "bin", err));
+    TRY(part_path(index, set->path, part, "idx", err));
+    TRY(file_map(&set->bins[part], bin, err));
+    TRY(file_map(&set->indexes[part], index, err));
+    TRY(check_size(bin, set->bins[part].size, (size_t)stats->tokens, sizeof(uint16_t),
+                   err));
+    TRY(check_size(index, set->indexes[part].size, (size_t)stats->poems + 1,
+                   sizeof(uint64_t), err));
+    set->parts[part] = (PoemSet){
+        .ids = (const uint16_t *)(const void *)set->bins[part].data,
+        .offsets = (const uint64_t *)(const void *)set->indexes[part].data,
+        .poems = stats->poems,
+        .tokens = stats->tokens,
+        .stream = set->stream,
+    };
+    return STATUS_OK;
+}
+
+/* Poem `poem` of a part whose offsets so far are fine. */
+static Status check_poem(const PreparedSet *set, const PoemSet *poems, int64_t poem,
+                         const char *bin, Error *err)
+{
+    const uint16_t *sequence = poems->ids + poems->offsets[poem];
+    int64_t length = (int64_t)(poems->offsets[poem + 1] - poems->offsets[poem]);
+    int32_t first = set->stream ? TOKEN_SPECIALS : 0;
+    for (int64_t i = 0; i < length; i++) {
+        bool text = sequence[i] == TOKEN_UNK || sequence[i] >= first;
+        if (sequence[i] >= set->tokenizer.size || !text)
+            return error_set(err, STATUS_INPUT,
+                             "%s: poem %" PRId64 ", token %" PRId64
+                             ": id %d is not one of %s (0 .. %d)",
+                             bin, poem, i, (int)sequence[i],
+                             text ? "the vocabulary's" : "a running text's",
+                             (int)set->tokenizer.size - 1);
+    }
+    SequenceParts parts;
+    if (!set->stream && pack_parse(&parts, sequence, length, err) != STATUS_OK)
+        return error_context(err, "%s: poem %" PRId64, bin, poem);
+    return STATUS_OK;
+}
+
+static Status open_part(PreparedSet *set, Part part, Error *err)
+{
+    char bin[PATH_SIZE];
+    char index[PATH_SIZE];
+    TRY(map_part(set, part, bin, index, err));
+    const PoemSet *poems = &set->parts[part];
+    if (XXH3_64bits(poems->ids, set->bins[part].size) != set->stats.parts[part].digest)
+        return error_set(err, STATUS_INPUT,
+                         "%s: its digest is not the one in stats.json: the file was "
+                         "damaged or changed",
+                         bin);
+    if (poems->offsets[0] != 0 ||
+        poems->offsets[poems->poems] != (uint64_t)poems->tokens)
+        return error_set(
+            err, STATUS_INPUT,
+            "%s: offsets must go from 0 to %" PRId64 ", found %" PRIu64 " to %" PRIu64,
+            index, poems->tokens, poems->offsets[0], poems->offsets[poems->poems]);
+    for (int64_t poem = 0; poem < poems->poems; poem++) {
+        if (poems->offsets[poem + 1] < poems->offsets[poem] ||
+            poems->offsets[poem + 1] > (uint64_t)poems->tokens)
+            return error_set(err, STATUS_INPUT,
+                             "%s: offset %" PRId64 " is %" PRIu64
+                             ", smaller than the one before it or past the end",
+                             index, poem + 1, poems->offsets[poem + 1]);
+        TRY(check_poem(set, poems, poem, bin, err));
+    }
+    return STATUS_OK;
+}
+
+static Status open_set(PreparedSet *set, Error *err)
+{
+    char path[PATH_SIZE];
+    TRY(path_join(path, set->path, "stats.json", err));
+    TRY(stats_load(&set->stats, path, err));
+    set->stream = set->stats.stream;
+    TRY(path_join(path, set->path, "tokenizer.json", err));
+    TRY(tokenizer_load(&set->tokenizer, path, err));
+    if (set->tokenizer.size != set->stats.vocab_size)
+        return error_set(err, STATUS_INPUT,
+                         "%s: %d tokens, but vocab_size in stats.json is %" PRId64,
+                         path, (int)set->tokenizer.size, set->stats.vocab_size);
+    for (int part = 0; part < PART_COUNT; part++)
+        TRY(open_part(set, (Part)part, err));
+    return STATUS_OK;
+}
+
+Status prepared_open(PreparedSet *set, const char *path, Error *err)
+{
+    *set = (PreparedSet){0};
+    TRY(folder_resolve(set->path, path, err));
+    Status status = open_set(set, err);
+    if (status != STATUS_OK)
+        prepared_close(set);
+    return status;
+}
+
+void prepared_close(PreparedSet *set)
+{
+    for (int part = 0; part < PART_COUNT; part++) {
+        file_unmap(&set->bins[part]);
+        file_unmap(&set->indexes[part]);
+    }
+    tokenizer_free(&set->tokenizer);
+    *set = (PreparedSet){0};
+}

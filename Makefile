@@ -11,7 +11,7 @@ BUILD   := build/$(MODE)-$(REAL)
 PKGS    := jansson libutf8proc libxxhash opencc
 
 # All processors, unless the user says otherwise with -j.
-ifeq ($(filter -j% --jobs%,$(MAKEFLAGS)),)
+ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
 
@@ -19,6 +19,11 @@ WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wvla
 ifeq ($(WERROR),1)
 WARN    += -Werror
+endif
+CC_VERSION := $(shell $(CC) --version 2>/dev/null | head -n 1)
+ifneq ($(findstring clang,$(CC_VERSION)),)
+# "omp simd" on a loop that clang cannot vectorise is no mistake.
+WARN    += -Wno-pass-failed
 endif
 
 # Finite-math flags stay off: NaN checks must work (train/ stops on a loss that isn't finite).
@@ -133,24 +138,24 @@ endef
 
 $(BUILD)/flags.stamp: FORCE
 	@CC=$(call quoted,$(CC)) scripts/deps.sh --check build
-	$(call stamp,$(VERSION) $(shell $(CC) --version 2>/dev/null | head -n 1) $(CC) $(ALL_CFLAGS) $(ALL_LIBS))
+	$(call stamp,$(VERSION) $(CC_VERSION) $(CC) $(ALL_CFLAGS) $(ALL_LIBS))
 
 $(BUILD)/sources.stamp: FORCE
 	$(call stamp,$(BASE_O) $(MODEL_O) $(DATA_O) $(TRAIN_O) $(CLI_O))
 
 # ---- the ways to use it -------------------------------------------------------------
 # make exports NAME=value of its command line to what it runs: the scripts read them there.
-SUBMAKE = $(MAKE) --no-print-directory
+QUIET := --no-print-directory
 
 train:  ## train on the Tang poems; FRESH=1 starts anew, ARGS="..." for jueju train
-	@MAKE=$(call quoted,$(MAKE)) BUILD=$(BUILD) scripts/train.sh default
+	@MAKE=$(call quoted,$(MAKE_COMMAND)) BUILD=$(BUILD) scripts/train.sh default
 
 quick:  ## the two-minute version of train
-	@MAKE=$(call quoted,$(MAKE)) BUILD=$(BUILD) scripts/train.sh quick
+	@MAKE=$(call quoted,$(MAKE_COMMAND)) BUILD=$(BUILD) scripts/train.sh quick
 
 sample:  ## poems from the newest checkpoint: PROMPT= N= SEED= ARGS=
 	@scripts/deps.sh build
-	@$(SUBMAKE) all >&2
+	@$(MAKE) $(QUIET) all >&2
 	@$(PROGRAM) sample $${PROMPT:+"--prompt=$$PROMPT"} $${N:+-n "$$N"} $${SEED:+--seed "$$SEED"} $(ARGS)
 
 # ---- tests --------------------------------------------------------------------------
@@ -158,10 +163,10 @@ DOUBLE_BUILD := $(if $(filter %-float,$(BUILD)),$(BUILD:%-float=%-double),$(BUIL
 
 test:  ## all tests, gradient tests in double (WERROR=1: warnings are errors)
 	@scripts/deps.sh build test
-	@-$(SUBMAKE) -k test-programs
-	@-$(SUBMAKE) -k test-programs REAL=double BUILD=$(DOUBLE_BUILD)
+	@-$(MAKE) $(QUIET) -k test-programs
+	@-$(MAKE) $(QUIET) -k test-programs REAL=double BUILD=$(DOUBLE_BUILD)
 	@JUEJU=$(PROGRAM) scripts/run_tests.sh $(TESTS) \
-	    $$($(SUBMAKE) -s print-tests REAL=double BUILD=$(DOUBLE_BUILD)) $(CLI_TESTS)
+	    $$($(MAKE) -s $(QUIET) print-tests REAL=double BUILD=$(DOUBLE_BUILD)) $(CLI_TESTS)
 
 test-programs: $(TESTS) $(if $(filter float,$(REAL)),all)
 
@@ -169,11 +174,11 @@ print-tests:
 	@echo $(TESTS)
 
 check-asan:  ## the tests under the address and undefined-behaviour sanitizers
-	@$(SUBMAKE) test MODE=asan BUILD=build/asan-float
+	@$(MAKE) $(QUIET) test MODE=asan BUILD=build/asan-float
 
 check-tsan:  ## the tests under the thread sanitizer (clang, whose OpenMP it understands)
 	@scripts/deps.sh clang
-	@$(SUBMAKE) test MODE=tsan CC=clang BUILD=build/tsan-float
+	@$(MAKE) $(QUIET) test MODE=tsan CC=clang BUILD=build/tsan-float
 
 # ---- housekeeping -------------------------------------------------------------------
 format:  ## clang-format every source file

@@ -44,7 +44,7 @@ tidy() {
             model/base/error.c) ;;
             *) flags="$flags -include scripts/lint_hints.h" ;;
             esac
-            clang-tidy --quiet "$2" -- -std=c11 -D_GNU_SOURCE -I. $flags 2>/dev/null
+            clang-tidy --quiet "$2" -- -std=c11 -D_GNU_SOURCE -fopenmp -I. $flags 2>/dev/null
         ' tidy "$flags"
 }
 

@@ -25,6 +25,7 @@ say() {
 # --- program and data ---------------------------------------------------------------
 
 scripts/deps.sh build
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that called: this one decides for itself
 $make --no-print-directory BUILD="$build" all >&2
 
 # The set is prepared again when the code that prepares it has changed since.

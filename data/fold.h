@@ -25,8 +25,8 @@ typedef struct {
 } Folded;
 
 /* Folds `count` bodies, ranges of points. After an error there is nothing to free. */
-Status folded_build(Folded *folded, const uint32_t *points, size_t points_count,
-                    const Text *bodies, size_t count, Error *err);
+Status folded_build(Folded *folded, const uint32_t *points, const Text *bodies,
+                    size_t count, Error *err);
 void folded_free(Folded *folded);
 
 /* Order of two folded texts by code point, the shorter first: <0, 0, >0. */

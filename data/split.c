@@ -142,8 +142,7 @@ static Status fold_bodies(Folded *folded, const PoemList *poems, Error *err)
     TRY(memory_allocate(&bodies, poems->count, sizeof *bodies, "the bodies", err));
     for (size_t i = 0; i < poems->count; i++)
         bodies[i] = poems->items[i].body;
-    Status status = folded_build(folded, poems->points, poems->points_used, bodies,
-                                 poems->count, err);
+    Status status = folded_build(folded, poems->points, bodies, poems->count, err);
     memory_free(bodies);
     return status;
 }

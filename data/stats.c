@@ -77,6 +77,16 @@ static json_t *notes_json(const CorpusNote *notes, size_t count)
     return object;
 }
 
+/* A file may have several warnings, so they are a list. */
+static json_t *warnings_json(const CorpusNote *notes, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s}", "file", notes[i].path,
+                                              "warning", notes[i].reason));
+    return list;
+}
+
 static json_t *options_json(const PrepareOptions *options)
 {
     json_t *sources = json_array();
@@ -93,7 +103,7 @@ Status stats_to_json(json_t **out, const PrepareReport *report,
     const CorpusStats *corpus = &report->corpus;
     *out = json_pack(
         "{s:I, s:I, s:o, s:I, s:I, s:I, s:i, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I},"
-        " s:o, s:b, s:o}",
+        " s:o, s:b, s:o, s:o}",
         "read", (json_int_t)corpus->read, "kept", (json_int_t)corpus->kept, "dropped",
         dropped_json(corpus->dropped), "duplicates", (json_int_t)report->duplicates,
         "characters", (json_int_t)corpus->characters, "han", (json_int_t)corpus->han,
@@ -104,7 +114,8 @@ Status stats_to_json(json_t **out, const PrepareReport *report,
         notes_json(corpus->skipped, corpus->skipped_count), "split", "clusters",
         (json_int_t)report->clusters, "clustered_poems", (json_int_t)report->clustered,
         "options", options_json(options), "stream", options->stream, "input_digest",
-        digest_json(report->input_digest));
+        digest_json(report->input_digest), "warnings",
+        warnings_json(corpus->warnings, corpus->warning_count));
     if (*out == NULL)
         return error_set(err, STATUS_MEMORY,
                          "stats.json can't be made: out of memory, "

@@ -3,8 +3,9 @@
  *     {"read", "kept", "dropped": {reason: n}, "duplicates", "vocab_size",
  *      "train" | "val" | "test": {"poems", "tokens", "body_tokens", "digest"},
  *      "groups": {name: {"files", "read", "kept", "dropped", "duplicates", ...}},
- *      "skipped": {file: reason}, "split": {"clusters", "clustered_poems"},
- *      "options": {...}, "stream", "input_digest"}
+ *      "skipped": {file: reason}, "warnings": [{"file", "warning"}],
+ *      "split": {"clusters", "clustered_poems"}, "options": {...}, "stream",
+ *      "input_digest"}
  *
  * read = kept + all that was dropped; kept = poems of the three parts + duplicates. */
 #ifndef JUEJU_DATA_STATS_H

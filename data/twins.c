@@ -116,8 +116,8 @@ static Status fold_set(Check *check, const PreparedSet *set, Error *err)
     TRY(memory_allocate(&bodies, count, sizeof *bodies, "the bodies", err));
     for (size_t i = 0; i < count; i++)
         bodies[i] = check->bodies.items[i].body;
-    Status status = folded_build(&check->folded, check->bodies.points,
-                                 check->bodies.points_used, bodies, count, err);
+    Status status =
+        folded_build(&check->folded, check->bodies.points, bodies, count, err);
     memory_free(bodies);
     return status;
 }

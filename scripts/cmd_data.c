@@ -232,16 +232,20 @@ static Status print_json(const json_t *value, Error *err)
     return STATUS_OK;
 }
 
-static void print_notes(const CorpusNote *notes, size_t count, const char *what)
+/* A few notes in full; of many only the number, since stats.json has them. */
+static void print_notes(const CorpusNote *notes, size_t count, const char *what,
+                        const char *many)
 {
-    enum { SHOWN = 8 };
-    for (size_t i = 0; i < count && i < SHOWN; i++) {
+    enum { SHOWN = 4 };
+    if (count > SHOWN) {
+        fprintf(stderr, "data: %zu %s\n", count, many);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
         fprintf(stderr, "data: %s ", what);
         console_print_safe(notes[i].path, stderr);
         fprintf(stderr, ": %s\n", notes[i].reason);
     }
-    if (count > SHOWN)
-        fprintf(stderr, "data: and %zu more\n", count - SHOWN);
 }
 
 static void print_summary(const PrepareReport *report, const char *path, bool stream,
@@ -299,8 +303,10 @@ static Status run_prepare(const DataOptions *options, const Sources *sources,
     json_t *stats = NULL;
     Status status = prepare_set(&report, sources->path, &prepare, err);
     progress_clear(&shown.bar);
-    print_notes(report.corpus.skipped, report.corpus.skipped_count, "skipped");
-    print_notes(report.corpus.warnings, report.corpus.warning_count, "note:");
+    print_notes(report.corpus.skipped, report.corpus.skipped_count, "skipped",
+                "files beside the poems hold none (stats.json says why)");
+    print_notes(report.corpus.warnings, report.corpus.warning_count,
+                "note:", "warnings (stats.json has them)");
     if (status == STATUS_OK && options->json) {
         status = stats_to_json(&stats, &report, &prepare, err);
         if (status == STATUS_OK)

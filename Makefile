@@ -38,9 +38,10 @@ OPT_release += $(shell $(CC) -mprefer-vector-width=512 -x c -fsyntax-only /dev/n
 endif
 DEFS_double := -DJUEJU_REAL_DOUBLE
 
-# OpenBLAS: the serial or the OpenMP build, found by pkg-config where Debian keeps them;
+# OpenBLAS: the OpenMP build, found by pkg-config where Debian keeps it (the serial build
+# has no locks: two threads that call it at once get wrong numbers);
 # its pthread build fights with OpenMP threads. Elsewhere what pkg-config calls openblas.
-BLAS_DIR := $(firstword $(wildcard /usr/lib/*/openblas-serial/pkgconfig /usr/lib/*/openblas-openmp/pkgconfig))
+BLAS_DIR := $(firstword $(wildcard /usr/lib/*/openblas-openmp/pkgconfig))
 BREW_DIR := $(firstword $(wildcard /opt/homebrew/opt/openblas/lib/pkgconfig /usr/local/opt/openblas/lib/pkgconfig))
 PKG      := PKG_CONFIG_PATH="$(BLAS_DIR):$(BREW_DIR):$$PKG_CONFIG_PATH" pkg-config
 NO_BUILD := help clean format lint
@@ -176,7 +177,10 @@ print-tests:
 check-asan:  ## the tests under the address and undefined-behaviour sanitizers
 	@$(MAKE) $(QUIET) test MODE=asan BUILD=build/asan-float
 
-check-tsan:  ## the tests under the thread sanitizer (clang, whose OpenMP it understands)
+# clang's libomp brings archer, which tells the sanitizer of OpenMP's barriers and locks; the
+# insides of libomp itself are not instrumented.
+check-tsan: export TSAN_OPTIONS = ignore_noninstrumented_modules=1 allocator_may_return_null=1
+check-tsan:  ## the tests under the thread sanitizer, built by clang
 	@scripts/deps.sh clang
 	@$(MAKE) $(QUIET) test MODE=tsan CC=clang BUILD=build/tsan-float
 

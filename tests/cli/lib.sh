@@ -11,6 +11,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 # shellcheck disable=SC2034 # used by the tests
 jueju=$PWD/${JUEJU:-build/release-float/jueju}
+# What `make test NAME=value` was given must not reach the scripts under test.
+unset BUILD NAME ARGS FRESH NO_INSTALL CORPUS_ARCHIVE PROMPT N SEED
 wrong=0
 
 check() { # DESCRIPTION COMMAND...

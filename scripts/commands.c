@@ -3,5 +3,8 @@
 #include <stddef.h>
 
 const Command *const COMMANDS[] = {
+    &COMMAND_DATA,
+    &COMMAND_TRAIN,
+    &COMMAND_GRADCHECK,
     NULL,
 };

@@ -29,16 +29,16 @@ manager() {
 
 # --- what is there ------------------------------------------------------------------
 
-# Debian keeps each build of OpenBLAS in a folder of its own. The pthread build does not
-# count: its threads and OpenMP's fight for the processors.
+# Debian keeps each build of OpenBLAS in a folder of its own; only the OpenMP build counts.
+# The pthread build's threads fight with OpenMP's for the processors, and the serial build
+# has no locks: two threads that call it at once get wrong numbers.
 has_openblas() {
-    for file in /usr/lib/*/openblas-serial/pkgconfig/openblas.pc \
-        /usr/lib/*/openblas-openmp/pkgconfig/openblas.pc \
+    for file in /usr/lib/*/openblas-openmp/pkgconfig/openblas.pc \
         /opt/homebrew/opt/openblas/lib/pkgconfig/openblas.pc \
         /usr/local/opt/openblas/lib/pkgconfig/openblas.pc; do
         [ -e "$file" ] && return 0
     done
-    for folder in /usr/lib/*/openblas-pthread; do
+    for folder in /usr/lib/*/openblas-pthread /usr/lib/*/openblas-serial; do
         [ -e "$folder" ] && return 1
     done
     pkg-config --exists openblas 2>/dev/null
@@ -103,7 +103,7 @@ package() { # MANAGER ITEM
     apt-get:libxxhash) echo libxxhash-dev ;;
     apt-get:opencc) echo libopencc-dev ;;
     apt-get:opencc-data) echo libopencc-data ;;
-    apt-get:openblas) echo libopenblas-serial-dev ;;
+    apt-get:openblas) echo libopenblas-openmp-dev ;;
     apt-get:cmocka) echo libcmocka-dev ;;
     apt-get:omp) echo libomp-dev ;;
     dnf:cc) echo gcc ;;

@@ -30,7 +30,7 @@ sources() {
 
 tidy() {
     packages="jansson libutf8proc libxxhash opencc"
-    for folder in /usr/lib/*/openblas-serial/pkgconfig /usr/lib/*/openblas-openmp/pkgconfig; do
+    for folder in /usr/lib/*/openblas-openmp/pkgconfig; do
         [ ! -d "$folder" ] || PKG_CONFIG_PATH=$folder:${PKG_CONFIG_PATH:-}
     done
     export PKG_CONFIG_PATH

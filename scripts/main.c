@@ -8,6 +8,7 @@
 #include "scripts/commands.h"
 #include "scripts/console.h"
 #include "scripts/nearest.h"
+#include "scripts/startup.h"
 
 #ifndef JUEJU_VERSION
 #define JUEJU_VERSION "unknown"
@@ -108,6 +109,7 @@ static Status run(int argc, char **argv, Error *err)
 int main(int argc, char **argv)
 {
     console_open_standard();
+    startup_blas(argv);
 
     Error err = {0};
     Status status = run(argc, argv, &err);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
+#include <omp.h>
 #include <string.h>
 
 #ifdef JUEJU_REAL_DOUBLE
@@ -15,6 +16,17 @@
 char *openblas_get_corename(void);
 int openblas_get_parallel(void);
 
+/* Outside a parallel region the OpenMP build of OpenBLAS takes as many threads as OpenMP
+ * would give (newer versions whatever openblas_set_num_threads said), and the bits of a
+ * product then depend on them. Inside one it takes one. */
+static int leave_one_thread(void)
+{
+    int threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+    if (threads > 1)
+        omp_set_num_threads(1);
+    return threads;
+}
+
 void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real alpha,
             const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
             int64_t ldc)
@@ -23,9 +35,12 @@ void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real al
         return;
     assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
     assert(lda <= INT_MAX && ldb <= INT_MAX && ldc <= INT_MAX);
+    int threads = leave_one_thread();
     CBLAS_GEMM(CblasRowMajor, ta == PLAIN ? CblasNoTrans : CblasTrans,
                tb == PLAIN ? CblasNoTrans : CblasTrans, (int)m, (int)n, (int)k, alpha,
                a, (int)lda, b, (int)ldb, beta, c, (int)ldc);
+    if (threads > 1)
+        omp_set_num_threads(threads);
 }
 
 void matmul_plain(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
@@ -59,6 +74,11 @@ BlasInfo blas_info(void)
 void blas_single_thread(void)
 {
     openblas_set_num_threads(1);
+}
+
+bool blas_thread_safe(void)
+{
+    return openblas_get_parallel() != 0;
 }
 
 static bool is_one_of(const char *name, const char *const *list)

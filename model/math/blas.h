@@ -13,7 +13,8 @@
 
 typedef enum { PLAIN, TRANSPOSED } Transpose;
 
-/* C = beta C + alpha op(A) op(B);   op(A) (m, k)  op(B) (k, n)  C (m, n).
+/* One thread, whatever the BLAS would like: parallelism lives above.
+ * C = beta C + alpha op(A) op(B);   op(A) (m, k)  op(B) (k, n)  C (m, n).
  * beta = 0 overwrites C, whatever it held. C must not overlap A or B. */
 void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real alpha,
             const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
@@ -32,8 +33,12 @@ typedef struct {
 
 BlasInfo blas_info(void);
 
-/* Call once, before threads start: keeps OpenBLAS to one thread a call. */
+/* Call once, before threads start: keeps a pthread build of OpenBLAS to one thread a call. */
 void blas_single_thread(void);
+
+/* Whether several threads may call the BLAS at once. OpenBLAS' serial build is made without
+ * locks around its buffers (Debian's is): two threads in it overwrite each other. */
+bool blas_thread_safe(void);
 
 /* OpenBLAS before 0.3.22 does not know some newer CPUs and then runs its slowest kernels
  * (30 instead of 148 GFLOP/s). Returns the kernel name that it should be made to use

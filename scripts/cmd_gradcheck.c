@@ -1,0 +1,166 @@
+/* jueju gradcheck: every parameter tensor against central differences, in double.
+ *
+ * The ordinary program computes in float, where differences are too coarse. It hands over
+ * to the double build beside it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "model/base/files.h"
+#include "scripts/commands.h"
+#include "scripts/startup.h"
+#include "train/gradcheck.h"
+
+typedef struct {
+    CommonOptions common;
+    int64_t layers, heads, width, context, mlp_width, vocab, samples;
+    double dropout;
+    bool json;
+} GradcheckValues;
+
+#define AT(member) offsetof(GradcheckValues, member)
+
+static const Option OPTIONS[] = {
+    {"layers", 'L', OPTION_INT, AT(layers), "L", "transformer blocks", 1, 64, NULL},
+    {"heads", 'H', OPTION_INT, AT(heads), "H", "attention heads", 1, 64, NULL},
+    {"width", 'C', OPTION_INT, AT(width), "C", "width of the model", 1, 1024, NULL},
+    {"context", 'T', OPTION_INT, AT(context), "T", "positions", 2, 1024, NULL},
+    {"mlp-width", 'F', OPTION_INT, AT(mlp_width), "F", "width of the MLP", 1, 4096,
+     NULL},
+    {"vocab", 'V', OPTION_INT, AT(vocab), "V", "tokens of the vocabulary", 2, 65536,
+     NULL},
+    {"dropout", 0, OPTION_REAL, AT(dropout), "P", "dropout while checking", 0, 0.9,
+     NULL},
+    {"samples", 'n', OPTION_INT, AT(samples), "N",
+     "elements to check in each tensor; 0 checks all", 0, 1e9, NULL},
+    {"json", 0, OPTION_FLAG, AT(json), NULL, "print one JSON object", 0, 0, NULL},
+    COMMON_OPTIONS(GradcheckValues),
+    {0}};
+
+static const CommandInfo INFO = {
+    .name = "gradcheck",
+    .arguments = "",
+    .summary = "check every gradient against central differences, in double",
+    .details = "An error is |a - n| / (max(|a|, |n|) + 1e-3); up to 1e-6 passes.",
+    .options = OPTIONS,
+};
+
+static Status run_double_build(char **argv, Error *err)
+{
+    (void)argv;
+    char self[PATH_SIZE];
+    char program[PATH_SIZE + 64];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length < 0)
+        return error_errno(err, "gradcheck: this program's own path");
+    self[length] = '\0';
+    /* build/release-float/jueju -> build/release-double/jueju */
+    char *slash = strrchr(self, '/');
+    *slash = '\0';
+    char *folder = strrchr(self, '/');
+    if (folder != NULL)
+        *folder = '\0';
+    snprintf(program, sizeof program, "%s/release-double/jueju", self);
+    if (access(program, X_OK) != 0)
+        return error_set(
+            err, STATUS_USAGE,
+            "gradcheck needs the double build: run `make gradcheck`, which "
+            "builds %s",
+            program);
+    /* argv[-1] is the program's name and argv[0] the command's. */
+    execv(program, argv - 1);
+    return error_errno(err, "%s", program);
+}
+
+static void print_table(const GradcheckReport *report)
+{
+    printf("%-36s %8s %8s  %s\n", "tensor", "size", "checked", "worst error");
+    for (int64_t i = 0; i < report->count; i++) {
+        const GradcheckRow *row = &report->rows[i];
+        printf("%-36s %8lld %8lld  %.2e%s\n", row->tensor, (long long)row->size,
+               (long long)row->checked, row->worst,
+               row->worst <= GRADCHECK_TOLERANCE ? "" : "  WRONG");
+    }
+    const GradcheckRow *worst = &report->rows[report->worst];
+    printf("worst %.2e in %s (analytic %.9g, numeric %.9g)\n", worst->worst,
+           worst->tensor, worst->analytic, worst->numeric);
+}
+
+static Status print_json(const GradcheckReport *report, Error *err)
+{
+    json_t *tensors = json_object();
+    for (int64_t i = 0; i < report->count; i++) {
+        const GradcheckRow *row = &report->rows[i];
+        /* JSON has no infinity: null is a comparison that met a NaN. */
+        json_object_set_new(tensors, row->tensor,
+                            isfinite(row->worst) ? json_real(row->worst) : json_null());
+    }
+    const GradcheckRow *worst = &report->rows[report->worst];
+    json_t *all =
+        json_pack("{s:o, s:s, s:o}", "worst",
+                  isfinite(worst->worst) ? json_real(worst->worst) : json_null(),
+                  "tensor", worst->tensor, "tensors", tensors);
+    if (all == NULL)
+        return error_set(err, STATUS_MEMORY, "gradcheck: no memory for JSON");
+    json_dumpf(all, stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(all);
+    return STATUS_OK;
+}
+
+static Status check(const GradcheckValues *values, Error *err)
+{
+    GradcheckOptions options = {.config = {.vocab_size = values->vocab,
+                                           .context = values->context,
+                                           .width = values->width,
+                                           .layers = values->layers,
+                                           .heads = values->heads,
+                                           .mlp_width = values->mlp_width,
+                                           .norm_eps = 1e-5,
+                                           .dropout = values->dropout},
+                                .seed = (uint64_t)values->common.seed,
+                                .samples = values->samples};
+    startup_threads(values->common.threads);
+    GradcheckReport report;
+    TRY(gradcheck_model(&report, &options, err));
+    Status status = STATUS_OK;
+    if (values->json)
+        status = print_json(&report, err);
+    else
+        print_table(&report);
+    const GradcheckRow *worst = &report.rows[report.worst];
+    if (status == STATUS_OK && !(worst->worst <= GRADCHECK_TOLERANCE))
+        status =
+            error_set(err, STATUS_NUMERIC, "gradcheck: %s is off by %.2e (limit %g)",
+                      worst->tensor, worst->worst, GRADCHECK_TOLERANCE);
+    gradcheck_report_free(&report);
+    return status;
+}
+
+static Status run(int argc, char **argv, Error *err)
+{
+    GradcheckOptions defaults = gradcheck_defaults();
+    GradcheckValues values = {.common = {.seed = (int64_t)defaults.seed},
+                              .layers = defaults.config.layers,
+                              .heads = defaults.config.heads,
+                              .width = defaults.config.width,
+                              .context = defaults.config.context,
+                              .mlp_width = defaults.config.mlp_width,
+                              .vocab = defaults.config.vocab_size,
+                              .dropout = defaults.config.dropout};
+    bool help;
+    int count;
+    TRY(options_parse(&INFO, &values, argc, argv, NULL, &count, &help, err));
+    if (help) {
+        options_help(&INFO, &values, stdout);
+        return STATUS_OK;
+    }
+    if (sizeof(real) < sizeof(double))
+        return run_double_build(argv, err);
+    return check(&values, err);
+}
+
+const Command COMMAND_GRADCHECK = {&INFO, run};

@@ -1,0 +1,26 @@
+/* A checkpoint is a folder that needs nothing outside itself (checkpoints/README.md):
+ *
+ *     config.json model.safetensors generation_config.json      model/gpt/weights.h
+ *     tokenizer.json variants.json                              from the prepared set
+ *     metrics.jsonl                                             the log so far
+ *     training/optimizer.safetensors training/state.json        for a resume
+ *
+ * It is written under another name and swapped in as a whole (model/base/files.h). */
+#ifndef JUEJU_TRAIN_CHECKPOINT_H
+#define JUEJU_TRAIN_CHECKPOINT_H
+
+#include "train/trainer.h"
+
+/* Writes FOLDER/name of the run, "last" or "best". */
+Status checkpoint_save(const Trainer *trainer, const char *name, Error *err);
+
+/* Fills a freshly created trainer from a checkpoint folder. */
+Status checkpoint_restore(Trainer *trainer, const char *folder, Error *err);
+
+/* The recipe that trainer options were saved with, a new reference. */
+Status checkpoint_recipe(json_t **recipe, const char *folder, Error *err);
+
+/* Whether the run in that checkpoint folder has done all its steps. */
+Status checkpoint_finished(bool *finished, const char *folder, Error *err);
+
+#endif

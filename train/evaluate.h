@@ -1,0 +1,37 @@
+/* The loss that is reported everywhere: mean nats per body token over a WHOLE split.
+ *
+ * Body tokens are characters, punctuation and <eos>, nothing before or at <bos>; fields
+ * are left out. Han-only nats leave out punctuation and <eos> too, so that models with
+ * different layouts can be compared. Perplexity is exp(nats). */
+#ifndef JUEJU_TRAIN_EVALUATE_H
+#define JUEJU_TRAIN_EVALUATE_H
+
+#include "data/pack.h"
+#include "data/tokenizer.h"
+#include "train/passes.h"
+
+typedef enum {
+    CLASS_HAN,
+    CLASS_MARK,
+    CLASS_END,
+    CLASS_OTHER,
+    TOKEN_CLASSES
+} TokenClass;
+
+extern const char *const TOKEN_CLASS_NAMES[TOKEN_CLASSES]; /* "han", "mark", ... */
+
+typedef struct {
+    double nats[TOKEN_CLASSES]; /* sums */
+    int64_t tokens[TOKEN_CLASSES];
+} Evaluation;
+
+double evaluation_nats(const Evaluation *evaluation); /* mean over all tokens */
+double evaluation_class_nats(const Evaluation *evaluation, TokenClass kind);
+int64_t evaluation_tokens(const Evaluation *evaluation);
+
+/* Deterministic: the same bits for any number of threads. <unk> counts as Han, which it
+ * nearly always stands for. row_tokens is T. STATUS_NUMERIC when the loss is not finite. */
+Status evaluate(Evaluation *out, const Gpt *gpt, Passes *passes, const PoemSet *set,
+                const Tokenizer *tokenizer, Error *err);
+
+#endif

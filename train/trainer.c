@@ -1,0 +1,282 @@
+#include "train/trainer.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+
+#include "model/base/files.h"
+#include "model/base/rng.h"
+#include "train/checkpoint.h"
+#include "train/clip.h"
+#include "train/faults.h"
+#include "train/schedule.h"
+#include "train/trainer_state.h"
+
+/* Names of the run's random streams; weights use streams 0 .. of the seed itself. */
+static const uint64_t STREAM_BATCHES = UINT64_C(0x6261746368);
+static const uint64_t STREAM_DROPOUT = UINT64_C(0x64726F70);
+
+static Status check_positive(const char *name, int64_t value, Error *err)
+{
+    if (value < 1)
+        return error_set(err, STATUS_USAGE, "%s must be at least 1, but it is %lld",
+                         name, (long long)value);
+    return STATUS_OK;
+}
+
+static Status check_options(const TrainOptions *options, Error *err)
+{
+    TRY(check_positive("the number of steps", options->steps, err));
+    TRY(check_positive("the steps between evaluations", options->eval_every, err));
+    TRY(check_positive("the steps between records", options->log_every, err));
+    if (options->batch_tokens < options->model.context)
+        return error_set(err, STATUS_USAGE,
+                         "a step's batch of %lld tokens must hold a row of %lld tokens",
+                         (long long)options->batch_tokens,
+                         (long long)options->model.context);
+    int64_t lanes = options->lanes;
+    if (lanes < 1 || lanes > LANES_MAXIMUM || (lanes & (lanes - 1)) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "the number of lanes must be a power of two up to %d, but it "
+                         "is %lld",
+                         LANES_MAXIMUM, (long long)lanes);
+    return STATUS_OK;
+}
+
+static Status open_streams(Trainer *trainer, Error *err)
+{
+    const TrainOptions *options = &trainer->options;
+    const TrainData *data = &trainer->data;
+    int32_t row_tokens = (int32_t)options->model.context;
+    BatchOptions batches = {.row_tokens = row_tokens,
+                            .seed = rng_hash(options->seed, STREAM_BATCHES),
+                            .keep_form = options->keep_form,
+                            .keep_title = options->keep_title,
+                            .keep_author = options->keep_author,
+                            .shuffle = true};
+    TRY(batch_stream_open(&trainer->stream, data->train, data->tokenizer, &batches,
+                          err));
+    BatchOptions plain = {.row_tokens = row_tokens};
+    TRY(batch_stream_open(&trainer->probe_stream, data->validation, data->tokenizer,
+                          &plain, err));
+    int64_t rows = trainer->passes.tokens / row_tokens;
+    return batch_stream_rows(&trainer->probe_stream, 0, rows, &trainer->probe, err);
+}
+
+static Status create_all(Trainer *trainer, Error *err)
+{
+    TrainOptions *options = &trainer->options;
+    TRY(check_options(options, err));
+    options->model.vocab_size = trainer->data.tokenizer->size;
+    TRY(gpt_create(&trainer->gpt, &options->model, err));
+    gpt_init(&trainer->gpt, options->init, options->seed);
+    TRY(optimizer_create(&trainer->optimizer, &trainer->gpt, &options->optimizer, err));
+    if (options->pass_tokens < options->model.context)
+        options->pass_tokens = options->model.context;
+    TRY(passes_create(&trainer->passes, &options->model, options->pass_tokens, err));
+    TRY(lanes_create(&trainer->lanes, &trainer->gpt, &trainer->passes, options->lanes,
+                     err));
+    TRY(memory_allocate(&trainer->layers, (size_t)options->model.layers,
+                        sizeof *trainer->layers, "the probe", err));
+    return open_streams(trainer, err);
+}
+
+Status trainer_create(Trainer **trainer, const TrainOptions *options,
+                      const TrainData *data, Error *err)
+{
+    *trainer = NULL;
+    Trainer *made;
+    TRY(memory_allocate(&made, 1, sizeof *made, "the trainer", err));
+    made->options = *options;
+    made->data = *data;
+    made->place.best_nats = INFINITY;
+    Status status = create_all(made, err);
+    if (status != STATUS_OK) {
+        trainer_destroy(made);
+        return status;
+    }
+    *trainer = made;
+    return STATUS_OK;
+}
+
+void trainer_destroy(Trainer *trainer)
+{
+    if (trainer == NULL)
+        return;
+    metrics_free(&trainer->metrics);
+    batch_stream_close(&trainer->probe_stream);
+    batch_stream_close(&trainer->stream);
+    memory_free(trainer->layers);
+    lanes_destroy(&trainer->lanes);
+    passes_destroy(&trainer->passes);
+    optimizer_destroy(&trainer->optimizer);
+    gpt_destroy(&trainer->gpt);
+    memory_free(trainer);
+}
+
+Status trainer_restore(Trainer *trainer, const char *checkpoint, Error *err)
+{
+    TRY(checkpoint_restore(trainer, checkpoint, err));
+    trainer->record_seconds = trainer->place.seconds;
+    trainer->record_tokens = trainer->place.tokens;
+    return batch_stream_seek(&trainer->stream, trainer->place.epoch, trainer->place.row,
+                             err);
+}
+
+/* One step: gradient, clipping, update. Fills the record's figures of this step. */
+static Status step(Trainer *trainer, TrainRecord *record, Error *err)
+{
+    const TrainOptions *options = &trainer->options;
+    TrainPlace *place = &trainer->place;
+    double began = omp_get_wtime();
+    RowBatch batch;
+    int64_t rows = options->batch_tokens / options->model.context;
+    TRY(batch_stream_next(&trainer->stream, rows, &batch, err));
+    uint64_t key =
+        rng_hash(rng_hash(options->seed, STREAM_DROPOUT), (uint64_t)place->step);
+    GptDropout dropout = {.p = options->model.dropout, .key = key};
+    GptLoss loss = lanes_gradient(&trainer->lanes, &batch, &dropout);
+    real *grads = trainer->lanes.grads[0];
+    record->gradient_norm =
+        clip_global_norm(grads, trainer->gpt.table.total, options->clip);
+    double factor = schedule_factor(place->step, options->steps, options->warmup,
+                                    options->final_rate);
+    record->rate = options->optimizer.rate * factor;
+    record->muon_rate = options->optimizer.kind == OPTIMIZER_MUON
+                            ? options->optimizer.muon_rate * factor
+                            : 0;
+    if (!isfinite(loss.nats) || !isfinite(record->gradient_norm))
+        return faults_explain(&trainer->gpt, grads, loss.nats, record->gradient_norm,
+                              place->step + 1, record->rate, err);
+    optimizer_update(&trainer->optimizer, &trainer->gpt, grads, factor);
+    place->step++;
+    place->tokens += batch.batch.tokens;
+    place->epoch = trainer->stream.epoch;
+    place->row = trainer->stream.row;
+    place->loss_sum += loss.targets > 0 ? loss.nats / (double)loss.targets : 0;
+    place->loss_steps++;
+    place->seconds += omp_get_wtime() - began;
+    return STATUS_OK;
+}
+
+static void fill_record(const Trainer *trainer, TrainRecord *record)
+{
+    const TrainPlace *place = &trainer->place;
+    record->step = place->step;
+    record->steps = trainer->options.steps;
+    record->tokens = place->tokens;
+    record->epochs =
+        (double)place->epoch + (double)place->row / (double)trainer->stream.epoch_rows;
+    record->loss = place->loss_sum / (double)place->loss_steps;
+    double elapsed = place->seconds - trainer->record_seconds;
+    record->tokens_per_second =
+        elapsed > 0 ? (double)(place->tokens - trainer->record_tokens) / elapsed : 0;
+    record->seconds = place->seconds;
+    record->seconds_left =
+        place->seconds / (double)place->step * (double)(record->steps - place->step);
+}
+
+static Status evaluate_now(Trainer *trainer, TrainRecord *record, Error *err)
+{
+    TrainPlace *place = &trainer->place;
+    TRY(evaluate(&record->validation, &trainer->gpt, &trainer->passes,
+                 trainer->data.validation, trainer->data.tokenizer, err));
+    TRY(heads_probe(trainer->layers, &trainer->gpt, trainer->passes.works[0],
+                    &trainer->probe.batch, err));
+    record->evaluated = true;
+    record->layers = trainer->layers;
+    record->layer_count = trainer->options.model.layers;
+    double nats = evaluation_nats(&record->validation);
+    record->best = nats < place->best_nats;
+    if (record->best) {
+        place->best_nats = nats;
+        place->best_step = place->step;
+    }
+    return STATUS_OK;
+}
+
+static Status write_record(Trainer *trainer, const TrainRecord *record, Error *err)
+{
+    char path[PATH_SIZE];
+    TRY(path_join(path, trainer->options.folder, "metrics.jsonl", err));
+    TRY(metrics_append(&trainer->metrics, record, path, err));
+    trainer->place.loss_sum = 0;
+    trainer->place.loss_steps = 0;
+    trainer->record_seconds = trainer->place.seconds;
+    trainer->record_tokens = trainer->place.tokens;
+    return STATUS_OK;
+}
+
+/* What follows a step: evaluation, log, checkpoints, and the question whether to stop. */
+static Status after_step(Trainer *trainer, TrainRecord *record, const TrainHooks *hooks,
+                         Error *err)
+{
+    const TrainOptions *options = &trainer->options;
+    int64_t done = trainer->place.step;
+    bool last = done == options->steps;
+    bool evaluates = last || done % options->eval_every == 0;
+    fill_record(trainer, record);
+    hooks->step(hooks->context, record);
+    if (evaluates)
+        TRY(evaluate_now(trainer, record, err));
+    if (evaluates || done % options->log_every == 0) {
+        TRY(write_record(trainer, record, err));
+        hooks->record(hooks->context, record);
+    }
+    if (record->evaluated && record->best)
+        TRY(checkpoint_save(trainer, "best", err));
+    bool stop = !last && hooks->stop(hooks->context);
+    if (evaluates || stop)
+        TRY(checkpoint_save(trainer, "last", err));
+    if (stop)
+        return error_set(err, STATUS_INTERRUPTED,
+                         "stopped after step %lld, saved in %s/last", (long long)done,
+                         options->folder);
+    return STATUS_OK;
+}
+
+static Status start_folder(const Trainer *trainer, Error *err)
+{
+    char path[PATH_SIZE];
+    TRY(folder_create(trainer->options.folder, err));
+    if (trainer->place.step > 0)
+        return STATUS_OK;
+    TRY(path_join(path, trainer->options.folder, "metrics.jsonl", err));
+    return file_write(path, "", 0, err);
+}
+
+Status trainer_run(Trainer *trainer, const TrainHooks *hooks, Error *err)
+{
+    TRY(start_folder(trainer, err));
+    while (trainer->place.step < trainer->options.steps) {
+        TrainRecord record = {0};
+        TRY(step(trainer, &record, err));
+        TRY(after_step(trainer, &record, hooks, err));
+    }
+    return STATUS_OK;
+}
+
+const Gpt *trainer_model(const Trainer *trainer)
+{
+    return &trainer->gpt;
+}
+
+double trainer_best_nats(const Trainer *trainer)
+{
+    return trainer->place.best_nats;
+}
+
+int64_t trainer_best_step(const Trainer *trainer)
+{
+    return trainer->place.best_step;
+}
+
+int64_t trainer_step(const Trainer *trainer)
+{
+    return trainer->place.step;
+}
+
+double trainer_seconds(const Trainer *trainer)
+{
+    return trainer->place.seconds;
+}

@@ -1,0 +1,39 @@
+/* What the parts of the trainer share: trainer.c runs it, checkpoint.c saves and loads it. */
+#ifndef JUEJU_TRAIN_TRAINER_STATE_H
+#define JUEJU_TRAIN_TRAINER_STATE_H
+
+#include "train/lanes.h"
+#include "train/metrics.h"
+#include "train/trainer.h"
+
+/* The place of a run, all that a resume needs besides weights and moments. */
+typedef struct {
+    int64_t step;
+    int64_t tokens;
+    uint64_t epoch; /* of the batch stream */
+    int64_t row;
+    double best_nats;
+    int64_t best_step;
+    double loss_sum; /* of the steps since the last record */
+    int64_t loss_steps;
+    double seconds;
+} TrainPlace;
+
+struct Trainer {
+    TrainOptions options;
+    TrainData data;
+    Gpt gpt;
+    Optimizer optimizer;
+    Passes passes;
+    Lanes lanes;
+    BatchStream stream;
+    Metrics metrics;
+    LayerProbe *layers; /* (L) */
+    RowBatch probe;     /* the first validation rows */
+    BatchStream probe_stream;
+    TrainPlace place;
+    double record_seconds; /* place.seconds at the last record */
+    int64_t record_tokens;
+};
+
+#endif

@@ -25,6 +25,8 @@ typedef struct {
     PoemList poems;
     Split split;
     int64_t *counts; /* (CODE_POINTS) in the training bodies */
+    int64_t *homes;  /* (CODE_POINTS) training poems that have the character */
+    int64_t *last;   /* (CODE_POINTS) scratch: the last such poem, counted from 1 */
     Tokenizer tokenizer;
     /* the part that is being encoded */
     uint16_t *ids;
@@ -99,6 +101,28 @@ static void count_points(Work *work, size_t start, size_t length)
     for (size_t i = start; i < start + length; i++) {
         if (work->poems.points[i] < CODE_POINTS)
             work->counts[work->poems.points[i]]++;
+    }
+}
+
+/* A character of one poem alone tells nothing about others, however often it stands there:
+ * what is compared with the minimum is the number of poems that have it. */
+static void count_poem(Work *work, const Poem *poem, int64_t number)
+{
+    count_points(work, poem->body.start, poem->body.length);
+    for (size_t i = 0; i < poem->body.length; i++) {
+        uint32_t point = work->poems.points[poem->body.start + i];
+        if (point >= CODE_POINTS || work->last[point] == number)
+            continue;
+        work->last[point] = number;
+        work->homes[point]++;
+    }
+}
+
+static void drop_rare_points(Work *work)
+{
+    for (size_t point = 0; point < CODE_POINTS; point++) {
+        if (work->homes[point] < work->options->minimum_count)
+            work->counts[point] = 0;
     }
 }
 
@@ -199,12 +223,13 @@ static Status prepare_poems(Work *work, const char *folder, Error *err)
     for (size_t i = 0; i < poems->count; i++) {
         const Poem *poem = &poems->items[i];
         if (work->split.parts[i] == PART_TRAIN)
-            count_points(work, poem->body.start, poem->body.length);
+            count_poem(work, poem, (int64_t)i + 1);
         if (work->split.parts[i] == PART_DUPLICATE)
             report->group_duplicates[poem->group]++;
     }
 
     show(work, SPLIT_DONE, "encoding");
+    drop_rare_points(work);
     TRY(write_vocabulary(work, folder, err));
     for (int part = 0; part < PART_COUNT; part++) {
         size_t count = 0;
@@ -306,6 +331,10 @@ static Status prepare(Work *work, const char *path, Error *err)
     TRY(check_replaceable(path, err));
     TRY(memory_allocate(&work->counts, CODE_POINTS, sizeof *work->counts,
                         "the counts of characters", err));
+    TRY(memory_allocate(&work->homes, CODE_POINTS, sizeof *work->homes,
+                        "the counts of characters", err));
+    TRY(memory_allocate(&work->last, CODE_POINTS, sizeof *work->last,
+                        "the counts of characters", err));
     TRY(read_poems(work, err));
     TRY(digest_input(work, err));
     FolderWriter writer;
@@ -332,6 +361,8 @@ Status prepare_set(PrepareReport *report, const char *path,
     Status status = prepare(&work, path, err);
     poem_list_free(&work.poems);
     split_free(&work.split);
+    memory_free(work.last);
+    memory_free(work.homes);
     memory_free(work.counts);
     tokenizer_free(&work.tokenizer);
     memory_free(work.ids);

@@ -39,8 +39,9 @@ static const Option OPTIONS[] = {
     {"out", 'o', OPTION_TEXT, offsetof(DataOptions, out), "DIR",
      "folder of the set, replaced as a whole (data/prepared/NAME)", 0, 0, NULL},
     {"min-count", 0, OPTION_INT, offsetof(DataOptions, minimum_count), "N",
-     "a character needs N places in the training text to get a token; 0: 2, and 1 for "
-     "a running text",
+     "a character must stand in N training poems (of a running text: N places) to get "
+     "a "
+     "token; 0: 2, and 1 for a running text",
      0, 1e9, NULL},
     {"lenient", 0, OPTION_FLAG, offsetof(DataOptions, lenient), NULL,
      "keep what is sound of damaged files", 0, 0, NULL},

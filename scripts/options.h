@@ -49,7 +49,8 @@ typedef struct {
     const char *name;      /* "sample" */
     const char *arguments; /* "CHECKPOINT", "" when there are none */
     const char *summary;   /* one line, also in the list of commands */
-    const char *details;   /* more for --help, may be NULL */
+    const char *details;   /* more for --help, or NULL; a line is a paragraph, unless it
+                              begins with a space: then it is printed as it is */
     const Option *options; /* ends with a zero entry */
     int minimum_arguments, maximum_arguments;
 } CommandInfo;

@@ -11,7 +11,8 @@ static void spaces(int count, FILE *stream)
     fprintf(stream, "%*s", count > 0 ? count : 0, "");
 }
 
-/* Prints text at `column` (where the cursor is now), broken at spaces to fit WIDTH. */
+/* Prints text without line feeds at `column` (where the cursor is now), broken at spaces to
+ * fit WIDTH. */
 static void print_wrapped(const char *text, int column, FILE *stream)
 {
     int at = column;
@@ -34,6 +35,24 @@ static void print_wrapped(const char *text, int column, FILE *stream)
         text += strspn(text, " ");
     }
     putc('\n', stream);
+}
+
+/* Lines of details are paragraphs; one that begins with a space (an example) is printed as
+ * it is. */
+static void print_paragraphs(const char *text, FILE *stream)
+{
+    putc('\n', stream);
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        char line[LINE_SIZE];
+        snprintf(line, sizeof line, "%.*s", (int)length, text);
+        if (length == 0 || length >= sizeof line || *text == ' ')
+            fprintf(stream, "%.*s\n", (int)length, text);
+        else
+            print_wrapped(line, 0, stream);
+        text += length;
+        text += *text == '\n';
+    }
 }
 
 /* "-n, --count N", "    --[no-]json", "    --init normal|identical-heads". */
@@ -86,7 +105,7 @@ void options_help(const CommandInfo *info, const void *defaults, FILE *stream)
             *info->arguments ? " " : "", info->arguments);
     print_wrapped(info->summary, 0, stream);
     if (info->details)
-        fprintf(stream, "\n%s\n", info->details);
+        print_paragraphs(info->details, stream);
     fputs("\noptions:\n", stream);
 
     /* Help stands behind the longest usage, but not further right than the middle; a

@@ -45,7 +45,14 @@ static const Option OPTIONS[] = {
     {.name = NULL}};
 
 static const CommandInfo INFO = {
-    "sample", "CHECKPOINT [MORE]", "writes poems", NULL, OPTIONS, 1, 2};
+    .name = "sample",
+    .arguments = "CHECKPOINT [MORE]",
+    .summary = "writes poems",
+    .details = "A paragraph that is so long that it must be broken somewhere before it "
+               "leaves the page at its right side.\n  as  it  is",
+    .options = OPTIONS,
+    .minimum_arguments = 1,
+    .maximum_arguments = 2};
 
 static const Values DEFAULTS = {{1337, 0}, 4, -5, 0.8, 1, "春", false, true, 1};
 
@@ -292,6 +299,7 @@ static void help_names_every_option_with_its_default(void **state)
     assert_int_equal(fclose(stream), 0);
     static const char *const EXPECTED[] = {"usage: jueju sample [OPTIONS] CHECKPOINT",
                                            "writes poems",
+                                           "\n  as  it  is\n",
                                            "-n, --count N",
                                            "(default: 4)",
                                            "(default: 0.8)",

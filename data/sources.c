@@ -410,6 +410,14 @@ static Status remove_twins(SourceList *list, Error *err)
     return STATUS_OK;
 }
 
+static bool named_before(const char *const *sources, int index)
+{
+    for (int i = 0; i < index; i++)
+        if (strcmp(sources[i], sources[index]) == 0)
+            return true;
+    return false;
+}
+
 Status sources_list(SourceList *list, CorpusStats *stats, const char *const *sources,
                     int count, const CorpusOptions *options, Error *err)
 {
@@ -417,6 +425,8 @@ Status sources_list(SourceList *list, CorpusStats *stats, const char *const *sou
         return error_set(err, STATUS_USAGE, "no corpus was named");
     for (int i = 0; i < count; i++) {
         int collection = collection_find(sources[i]);
+        if (named_before(sources, i))
+            continue;
         if (collection != COLLECTION_FILES)
             TRY(add_collection(list, stats, collection, options, err));
         else

@@ -31,7 +31,7 @@ static const SampleOptions DEFAULTS = {
 };
 
 #define AT(member) offsetof(SampleOptions, member)
-#define LARGEST_SEED 9007199254740992.0 /* 2^53: what every JSON reader holds exactly */
+#define LARGEST_SEED (INT64_C(1) << 53) /* what every JSON reader holds exactly */
 
 static const Option OPTIONS[] = {
     {"prompt", 'p', OPTION_TEXT, AT(prompt), "TEXT", "how the poem begins", 0, 0, NULL},
@@ -63,7 +63,7 @@ static const Option OPTIONS[] = {
      "seed of the first poem; the next ones have N+1, N+2, ...; -1: a new one each "
      "time, "
      "named on stderr",
-     -1, LARGEST_SEED, NULL},
+     -1, (double)LARGEST_SEED, NULL},
     {"threads", 0, OPTION_INT, AT(threads), "N", "threads; 0 means one per processor",
      0, 4096, NULL},
     {"json", 0, OPTION_FLAG, AT(json), NULL,
@@ -181,12 +181,12 @@ static Status sample(const Checkpoint *checkpoint, const SampleOptions *options,
 
 static Status check(const SampleOptions *options, Error *err)
 {
-    if ((double)options->seed + (double)options->count > LARGEST_SEED)
-        return error_set(
-            err, STATUS_USAGE,
-            "--seed %lld with --count %lld: the last poem's seed would be over "
-            "%.0f",
-            (long long)options->seed, (long long)options->count, LARGEST_SEED);
+    int64_t last = LARGEST_SEED - (options->count - 1);
+    if (options->seed > last)
+        return error_set(err, STATUS_USAGE,
+                         "--seed must be at most %lld for %lld poems, but it is %lld",
+                         (long long)last, (long long)options->count,
+                         (long long)options->seed);
     /* What needs no model is checked before one is read. */
     SamplerSettings settings = options->settings;
     settings.top_k = 0;

@@ -141,7 +141,7 @@ static size_t drop_spaces(uint32_t *points, size_t count)
 static void print_point(uint32_t point, FILE *stream)
 {
     char text[UTF8_MAXIMUM + 1] = "";
-    if (is_control(point)) {
+    if (is_control(point) || is_space(point)) {
         fprintf(stream, "U+%04X", (unsigned)point);
         return;
     }

@@ -49,9 +49,17 @@ for test in "$@"; do
         else
             bad="was not built"
         fi
-        good=$(count '\[       OK \]')
-        skip=$(count '\[  SKIPPED \] [^ ]*$')
-        wrong=$(($(count '\[ RUN      \]') - good - skip))
+        # Names of failed and skipped tests come a second time in cmocka's summary: only
+        # the first word after "RUN" decides.
+        counts=$(LC_ALL=C awk '
+            /\[ RUN      \]/ { begun++; open = 1 }
+            open && /\[       OK \]/ { good++; open = 0 }
+            open && /\[  SKIPPED \]/ { skip++; open = 0 }
+            END { print good + 0, begun - good - skip, skip + 0 }' "$output")
+        good=${counts%% *}
+        skip=${counts##* }
+        wrong=${counts#* }
+        wrong=${wrong% *}
         ;;
     esac
     if [ $code -eq 124 ] || [ $code -eq 137 ]; then

@@ -10,6 +10,9 @@ program() { # NAME SHELL-CODE
 program good "$cmocka"
 program crash "$cmocka; echo '[ RUN      ] b'; kill -SEGV \$\$"
 program wrong "$cmocka; echo '[ RUN      ] b'; echo '[  FAILED  ] b'; exit 1"
+program skip "$cmocka; echo '[ RUN      ] b'; echo '[  SKIPPED ] b'; echo '[ RUN      ] c'
+echo '[  FAILED  ] c'; echo '[  SKIPPED ] 1 test(s), listed below:'; echo '[  SKIPPED ] b'
+echo '[  FAILED  ] 1 test(s), listed below:'; echo '[  FAILED  ] c'; exit 1"
 program late "$cmocka; exit 3"
 program none 'exit 0'
 program slow "$cmocka; echo '[ RUN      ] b'; sleep 60"
@@ -38,6 +41,7 @@ ends() { # CODE LINE NAME...
 
 check "good tests pass" ends 0 '2 passed, 0 failed' good good
 check "a failed test is counted" ends 1 '1 passed, 1 failed' wrong
+check "a skipped test hides no failed one" ends 1 '1 passed, 1 failed' skip
 check "it goes on after a failure" ends 1 '2 passed, 1 failed' wrong good
 check "a crash fails the test that ran" ends 1 '1 passed, 1 failed' crash
 check "a bad exit code is a failure" ends 1 '1 passed, 1 failed' late

@@ -60,15 +60,16 @@ static Status write_state(const Trainer *trainer, const char *path, Error *err)
 {
     const TrainPlace *place = &trainer->place;
     json_t *state = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:f, s:I, s:f, s:I, s:s}", "step",
-        (json_int_t)place->step, "steps", (json_int_t)trainer->options.steps, "tokens",
-        (json_int_t)place->tokens, "epoch", (json_int_t)place->epoch, "row",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:f, s:I, s:f, s:I, s:s, s:s}",
+        "step", (json_int_t)place->step, "steps", (json_int_t)trainer->options.steps,
+        "tokens", (json_int_t)place->tokens, "epoch", (json_int_t)place->epoch, "row",
         (json_int_t)place->row, "updates", (json_int_t)trainer->optimizer.updates,
         "best_nats",
         isfinite(place->best_nats) ? json_real(place->best_nats) : json_null(),
         "best_step", (json_int_t)place->best_step, "loss_sum", place->loss_sum,
         "loss_steps", (json_int_t)place->loss_steps, "seconds", place->seconds, "seed",
-        (json_int_t)trainer->options.seed, "data", trainer->data.fingerprint);
+        (json_int_t)trainer->options.seed, "data", trainer->data.fingerprint, "set",
+        trainer->data.folder);
     if (state == NULL)
         return error_set(err, STATUS_MEMORY, "%s: no memory for the state", path);
     if (trainer->options.recipe != NULL)
@@ -240,17 +241,15 @@ Status checkpoint_recipe(json_t **recipe, const char *folder, Error *err)
     return status;
 }
 
-Status checkpoint_finished(bool *finished, const char *folder, Error *err)
+Status checkpoint_set(char path[PATH_SIZE], const char *folder, Error *err)
 {
-    char path[PATH_SIZE];
+    char where[PATH_SIZE];
     json_t *state;
-    int64_t step = 0;
-    int64_t steps = 0;
-    TRY(read_state(&state, path, folder, err));
-    Status status = json_get_int(&step, state, "step", 0, INT64_MAX, path, err);
+    const char *set;
+    TRY(read_state(&state, where, folder, err));
+    Status status = json_get_text(&set, state, "set", where, err);
     if (status == STATUS_OK)
-        status = json_get_int(&steps, state, "steps", 1, INT64_MAX, path, err);
+        snprintf(path, PATH_SIZE, "%s", set);
     json_decref(state);
-    *finished = step >= steps;
     return status;
 }

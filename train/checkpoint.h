@@ -9,6 +9,7 @@
 #ifndef JUEJU_TRAIN_CHECKPOINT_H
 #define JUEJU_TRAIN_CHECKPOINT_H
 
+#include "model/base/files.h"
 #include "train/trainer.h"
 
 /* Writes FOLDER/name of the run, "last" or "best". */
@@ -20,7 +21,8 @@ Status checkpoint_restore(Trainer *trainer, const char *folder, Error *err);
 /* The recipe that trainer options were saved with, a new reference. */
 Status checkpoint_recipe(json_t **recipe, const char *folder, Error *err);
 
-/* Whether the run in that checkpoint folder has done all its steps. */
-Status checkpoint_finished(bool *finished, const char *folder, Error *err);
+/* The folder of the prepared set that the run was trained on; STATUS_INPUT when the
+ * checkpoint does not say. */
+Status checkpoint_set(char path[PATH_SIZE], const char *folder, Error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "model/generate/sampler.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -147,6 +148,7 @@ static void apply_limits(double *scores, const real *logits, double penalty,
         scores[limits->banned[i]] = -HUGE_VAL;
 }
 
+/* -DBL_MAX or less when all scores are banned: a reduction may start there. */
 static double largest_score(const double *scores, int64_t V)
 {
     double largest = -HUGE_VAL;
@@ -358,7 +360,7 @@ Status sampler_draw(Sampler *sampler, int32_t *token, double *nats, const real *
     if (limited) {
         apply_limits(scores, logits, settings->repetition_penalty, limits);
         largest = largest_score(scores, V);
-        if (!(largest > -HUGE_VAL))
+        if (!(largest > -DBL_MAX))
             return error_set(err, STATUS_USAGE,
                              "none of the %lld tokens of the vocabulary may be drawn",
                              (long long)V);

@@ -46,8 +46,9 @@ static Status set_poem_prefix(SamplePlan *plan, Error *err)
     add_field(plan, TOKEN_AUTHOR, &plan->author);
     size_t fields = plan->prefix_count;
     plan->prefix[plan->prefix_count++] = TOKEN_BOS;
-    memcpy(plan->prefix + plan->prefix_count, plan->prompt.ids,
-           plan->prompt.count * sizeof *plan->prefix);
+    if (plan->prompt.count > 0)
+        memcpy(plan->prefix + plan->prefix_count, plan->prompt.ids,
+               plan->prompt.count * sizeof *plan->prefix);
     plan->prefix_count += plan->prompt.count;
     long long T = plan->checkpoint->gpt.config.context;
     if (plan->prefix_count > (size_t)T)

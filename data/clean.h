@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/characters.h"
 #include "data/corpus.h"
 #include "model/base/error.h"
 
@@ -36,13 +37,6 @@ typedef struct {
     int64_t han;   /* Han characters in the cleaned body */
     int64_t notes; /* notes and bracketed marks that were removed */
 } CleanReport;
-
-/* Han characters with a code point of their own: the unified blocks with extensions and 〇.
- */
-bool clean_is_han(uint32_t point);
-
-/* One of ，。！？、；： for a mark that stands for it (half-width, small forms), else 0. */
-uint32_t clean_mark(uint32_t point);
 
 /* Cleans a body in NFC with '\n' between its paragraphs; replaces *out. `strict` is for
  * collections full of commentary: there, titles of books 《》 outside a note mean that prose

@@ -43,7 +43,10 @@ void variants_free(Variants *variants);
 Status variants_write(const Variants *variants, const char *path, Error *err);
 Status variants_load(Variants *variants, const char *path, Error *err);
 
-/* The class of a character by falling count, vocabulary members first; *known of them are
+/* The class of a character, or NULL. */
+const VariantClass *variants_class(const Variants *variants, uint32_t point);
+
+/* The members of its class by falling count, vocabulary members first; *known of them are
  * in the vocabulary. 0 when the character belongs to no class. */
 size_t variants_candidates(const Variants *variants, uint32_t point,
                            const Variant **members, size_t *known);

@@ -69,9 +69,9 @@ static Status map_part(PreparedSet *set, Part part, char bin[PATH_SIZE],
     return STATUS_OK;
 }
 
-/* Poem `poem` of a part whose offsets so far are fine. */
+/* Poem `poem` of a part whose offsets so far are fine. The caller names the files. */
 static Status check_poem(const PreparedSet *set, const PoemSet *poems, int64_t poem,
-                         const char *bin, Error *err)
+                         Error *err)
 {
     const uint16_t *sequence = poems->ids + poems->offsets[poem];
     int64_t length = (int64_t)(poems->offsets[poem + 1] - poems->offsets[poem]);
@@ -80,16 +80,13 @@ static Status check_poem(const PreparedSet *set, const PoemSet *poems, int64_t p
         bool text = sequence[i] == TOKEN_UNK || sequence[i] >= first;
         if (sequence[i] >= set->tokenizer.size || !text)
             return error_set(err, STATUS_INPUT,
-                             "%s: poem %" PRId64 ", token %" PRId64
-                             ": id %d is not one of %s (0 .. %d)",
-                             bin, poem, i, (int)sequence[i],
+                             "token %" PRId64 ": id %d is not one of %s (0 .. %d)", i,
+                             (int)sequence[i],
                              text ? "the vocabulary's" : "a running text's",
                              (int)set->tokenizer.size - 1);
     }
     SequenceParts parts;
-    if (!set->stream && pack_parse(&parts, sequence, length, err) != STATUS_OK)
-        return error_context(err, "%s: poem %" PRId64, bin, poem);
-    return STATUS_OK;
+    return set->stream ? STATUS_OK : pack_parse(&parts, sequence, length, err);
 }
 
 static Status open_part(PreparedSet *set, Part part, Error *err)
@@ -116,7 +113,8 @@ static Status open_part(PreparedSet *set, Part part, Error *err)
                              "%s: offset %" PRId64 " is %" PRIu64
                              ", smaller than the one before it or past the end",
                              index, poem + 1, poems->offsets[poem + 1]);
-        TRY(check_poem(set, poems, poem, bin, err));
+        if (check_poem(set, poems, poem, err) != STATUS_OK)
+            return error_context(err, "%s, poem %" PRId64 " by %s", bin, poem, index);
     }
     return STATUS_OK;
 }

@@ -74,15 +74,15 @@ static Status print_json(const Evaluation *result, const char *split, Error *err
     double nats = evaluation_nats(result);
     json_t *line = json_pack(
         "{s:f, s:f, s:f, s:I, s:s, s:{}}", "nats", nats, "nats_han",
-        evaluation_class_nats(result, CLASS_HAN), "perplexity", exp(nats), "tokens",
+        evaluation_class_nats(result, LOSS_HAN), "perplexity", exp(nats), "tokens",
         (json_int_t)evaluation_tokens(result), "split", split, "classes");
     if (line == NULL)
         return error_set(err, STATUS_MEMORY, "eval: no memory for JSON");
     json_t *classes = json_object_get(line, "classes");
-    for (int kind = 0; kind < TOKEN_CLASSES; kind++)
-        json_object_set_new(classes, TOKEN_CLASS_NAMES[kind],
+    for (int kind = 0; kind < LOSS_CLASSES; kind++)
+        json_object_set_new(classes, LOSS_CLASS_NAMES[kind],
                             json_pack("{s:f, s:I}", "nats",
-                                      evaluation_class_nats(result, (TokenClass)kind),
+                                      evaluation_class_nats(result, (LossClass)kind),
                                       "tokens", (json_int_t)result->tokens[kind]));
     json_dumpf(line, stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     putchar('\n');
@@ -96,12 +96,12 @@ static void print_table(const Evaluation *result, const char *folder, const char
     printf("%s on %s\n", folder, split);
     printf("nats a body token  %.4f   perplexity %.2f   %lld tokens\n", nats, exp(nats),
            (long long)evaluation_tokens(result));
-    static const char *const LABELS[TOKEN_CLASSES] = {"Han characters", "punctuation",
+    static const char *const LABELS[LOSS_CLASSES] = {"Han characters", "punctuation",
                                                       "end of the poem", "other"};
-    for (int kind = 0; kind < TOKEN_CLASSES; kind++) {
+    for (int kind = 0; kind < LOSS_CLASSES; kind++) {
         if (result->tokens[kind] > 0)
             printf("  %-16s %.4f   %lld tokens\n", LABELS[kind],
-                   evaluation_class_nats(result, (TokenClass)kind),
+                   evaluation_class_nats(result, (LossClass)kind),
                    (long long)result->tokens[kind]);
     }
 }

@@ -183,7 +183,7 @@ static void show_record(void *context, const TrainRecord *record)
         return;
     fprintf(stderr, "  validation %.4f nats a token (Han %.4f)%s\n",
             evaluation_nats(&record->validation),
-            evaluation_class_nats(&record->validation, CLASS_HAN),
+            evaluation_class_nats(&record->validation, LOSS_HAN),
             record->best ? ", the best so far" : "");
     show_layers(record);
 }
@@ -210,10 +210,29 @@ static void show_start(const Trainer *trainer, const PreparedSet *set, const cha
 
 /* ---- the command -------------------------------------------------------------------- */
 
-static const char *last_part(const char *path)
+/* out = the run's folder: --out, or checkpoints/NAME, where the set's own name stands in for
+ * --name: "data/prepared/tang/" -> checkpoints/tang. */
+static Status find_folder(char out[PATH_SIZE], const TrainValues *values,
+                          const char *set, Error *err)
 {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    char own[PATH_SIZE];
+    if (values->out != NULL) {
+        if (values->out[0] == '\0' || strlen(values->out) >= PATH_SIZE)
+            return error_set(err, STATUS_USAGE, "--out: expected the path of a folder");
+        snprintf(out, PATH_SIZE, "%s", values->out);
+        return STATUS_OK;
+    }
+    snprintf(own, sizeof own, "%s", set);
+    for (size_t end = strlen(own); end > 0 && own[end - 1] == '/'; end--)
+        own[end - 1] = '\0';
+    const char *slash = strrchr(own, '/');
+    const char *name = values->name != NULL ? values->name
+                       : slash != NULL      ? slash + 1
+                                            : own;
+    if (name[0] == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return error_set(err, STATUS_USAGE,
+                         "--name: the run needs a name, and \"%s\" is none", name);
+    return path_join(out, "checkpoints", name, err);
 }
 
 /* Whether the run's folder holds checkpoints, also ones that a crash left as "last.old". */
@@ -311,11 +330,7 @@ static Status train(TrainValues *values, const char *set_path, int argc, char **
         memory_free(set);
         return status;
     }
-    const char *name = values->name != NULL ? values->name : last_part(set->path);
-    if (values->out != NULL)
-        snprintf(out, sizeof out, "%s", values->out);
-    else
-        status = path_join(out, "checkpoints", name, err);
+    status = find_folder(out, values, set_path, err);
     if (status == STATUS_OK)
         status = path_join(last, out, "last", err);
     if (status == STATUS_OK)

@@ -11,22 +11,25 @@
 #include "train/faults.h"
 #include "train/trainer_state.h"
 
-static const char *const COPIED[] = {"tokenizer.json", "variants.json"};
+static const char *const COPIED[CHECKPOINT_COPIED] = {"tokenizer.json",
+                                                      "variants.json"};
 
 /* ---- saving ------------------------------------------------------------------------- */
 
-static Status copy_file(const char *from_folder, const char *to_folder,
-                        const char *name, Error *err)
+Status checkpoint_map(Trainer *trainer, Error *err)
 {
-    char from[PATH_SIZE];
-    char to[PATH_SIZE];
-    FileMap map;
-    TRY(path_join(from, from_folder, name, err));
-    TRY(path_join(to, to_folder, name, err));
-    TRY(file_map(&map, from, err));
-    Status status = file_write(to, map.data, map.size, err);
-    file_unmap(&map);
-    return status;
+    char path[PATH_SIZE];
+    for (int i = 0; i < CHECKPOINT_COPIED; i++) {
+        TRY(path_join(path, trainer->data.folder, COPIED[i], err));
+        TRY(file_map(&trainer->copied[i], path, err));
+    }
+    return STATUS_OK;
+}
+
+void checkpoint_unmap(Trainer *trainer)
+{
+    for (int i = 0; i < CHECKPOINT_COPIED; i++)
+        file_unmap(&trainer->copied[i]);
 }
 
 /* Names of the moments: "m." or "v." before the tensor's own name. */
@@ -96,11 +99,13 @@ static Status fill_folder(const Trainer *trainer, const char *folder, Error *err
     char path[PATH_SIZE];
     ModelTokens tokens = model_tokens(trainer);
     TRY(weights_save(&trainer->gpt, &tokens, folder, err));
-    for (size_t i = 0; i < sizeof COPIED / sizeof *COPIED; i++)
-        TRY(copy_file(trainer->data.folder, folder, COPIED[i], err));
+    for (int i = 0; i < CHECKPOINT_COPIED; i++) {
+        const FileMap *map = &trainer->copied[i];
+        TRY(path_join(path, folder, COPIED[i], err));
+        TRY(file_write(path, map->data, map->size, err));
+    }
     TRY(path_join(path, folder, "metrics.jsonl", err));
-    TRY(file_write(path, trainer->metrics.text != NULL ? trainer->metrics.text : "",
-                   trainer->metrics.used, err));
+    TRY(metrics_write(&trainer->metrics, path, err));
     TRY(path_join(path, folder, "training", err));
     TRY(folder_create(path, err));
     TRY(path_join(path, folder, "training/optimizer.safetensors", err));
@@ -113,7 +118,7 @@ Status checkpoint_save(const Trainer *trainer, const char *name, Error *err)
 {
     char path[PATH_SIZE];
     FolderWriter writer;
-    TRY(faults_check_weights(&trainer->gpt, err));
+    TRY(faults_check_weights(&trainer->gpt, trainer->place.step, err));
     TRY(path_join(path, trainer->options.folder, name, err));
     TRY(folder_writer_open(&writer, path, err));
     Status status = fill_folder(trainer, writer.temporary, err);
@@ -169,6 +174,7 @@ static Status read_place(Trainer *trainer, const json_t *state, const char *path
     TrainPlace *place = &trainer->place;
     int64_t epoch;
     int64_t seed;
+    int64_t steps;
     const char *data;
     TRY(json_get_text(&data, state, "data", path, err));
     if (strcmp(data, trainer->data.fingerprint) != 0)
@@ -181,21 +187,24 @@ static Status read_place(Trainer *trainer, const json_t *state, const char *path
     if ((uint64_t)seed != trainer->options.seed)
         return error_set(err, STATUS_INPUT, "%s: the run has seed %lld, not %llu", path,
                          (long long)seed, (unsigned long long)trainer->options.seed);
-    TRY(json_get_int(&place->step, state, "step", 0, trainer->options.steps, path,
-                     err));
+    TRY(json_get_int(&steps, state, "steps", 1, INT64_MAX, path, err));
+    if (steps != trainer->options.steps) /* the learning rates depend on it */
+        return error_set(err, STATUS_INPUT, "%s: the run has %lld steps, not %lld",
+                         path, (long long)steps, (long long)trainer->options.steps);
+    TRY(json_get_int(&place->step, state, "step", 1, steps, path, err));
     TRY(json_get_int(&place->tokens, state, "tokens", 0, INT64_MAX, path, err));
     TRY(json_get_int(&epoch, state, "epoch", 0, INT64_MAX, path, err));
     TRY(json_get_int(&place->row, state, "row", 0, INT64_MAX, path, err));
-    TRY(json_get_int(&trainer->optimizer.updates, state, "updates", 0, INT64_MAX, path,
-                     err));
+    TRY(json_get_int(&trainer->optimizer.updates, state, "updates", place->step,
+                     place->step, path, err));
     TRY(json_get_int(&place->best_step, state, "best_step", 0, INT64_MAX, path, err));
     TRY(json_get_int(&place->loss_steps, state, "loss_steps", 0, INT64_MAX, path, err));
     TRY(json_get_real(&place->loss_sum, state, "loss_sum", -HUGE_VAL, HUGE_VAL, path,
                       err));
     TRY(json_get_real(&place->seconds, state, "seconds", 0, HUGE_VAL, path, err));
     place->epoch = (uint64_t)epoch;
-    place->best_nats = INFINITY;
-    if (json_has(state, "best_nats"))
+    place->best_nats = INFINITY; /* null in the file: no evaluation yet */
+    if (!json_is_null(json_object_get(state, "best_nats")))
         TRY(json_get_real(&place->best_nats, state, "best_nats", 0, HUGE_VAL, path,
                           err));
     return STATUS_OK;
@@ -223,10 +232,8 @@ Status checkpoint_restore(Trainer *trainer, const char *folder, Error *err)
     TRY(read_weights(trainer, found, err));
     TRY(path_join(path, found, "training/optimizer.safetensors", err));
     TRY(read_moments(trainer, path, err));
-    char log[PATH_SIZE];
     TRY(path_join(path, found, "metrics.jsonl", err));
-    TRY(path_join(log, trainer->options.folder, "metrics.jsonl", err));
-    return metrics_restore(&trainer->metrics, path, log, err);
+    return metrics_read(&trainer->metrics, path, err);
 }
 
 Status checkpoint_recipe(json_t **recipe, const char *folder, Error *err)

@@ -12,6 +12,12 @@
 #include "model/base/files.h"
 #include "train/trainer.h"
 
+/* tokenizer.json and variants.json of the set stay mapped while the trainer lives, so that a
+ * set that is prepared again meanwhile cannot get into this run's checkpoints. */
+enum { CHECKPOINT_COPIED = 2 };
+Status checkpoint_map(Trainer *trainer, Error *err);
+void checkpoint_unmap(Trainer *trainer);
+
 /* Writes FOLDER/name of the run, "last" or "best". */
 Status checkpoint_save(const Trainer *trainer, const char *name, Error *err);
 

@@ -5,12 +5,12 @@
 
 #include "data/clean.h"
 
-const char *const TOKEN_CLASS_NAMES[TOKEN_CLASSES] = {"han", "mark", "end", "other"};
+const char *const LOSS_CLASS_NAMES[LOSS_CLASSES] = {"han", "mark", "end", "other"};
 
 int64_t evaluation_tokens(const Evaluation *evaluation)
 {
     int64_t total = 0;
-    for (int kind = 0; kind < TOKEN_CLASSES; kind++)
+    for (int kind = 0; kind < LOSS_CLASSES; kind++)
         total += evaluation->tokens[kind];
     return total;
 }
@@ -18,28 +18,28 @@ int64_t evaluation_tokens(const Evaluation *evaluation)
 double evaluation_nats(const Evaluation *evaluation)
 {
     double total = 0;
-    for (int kind = 0; kind < TOKEN_CLASSES; kind++)
+    for (int kind = 0; kind < LOSS_CLASSES; kind++)
         total += evaluation->nats[kind];
     int64_t tokens = evaluation_tokens(evaluation);
     return tokens > 0 ? total / (double)tokens : 0;
 }
 
-double evaluation_class_nats(const Evaluation *evaluation, TokenClass kind)
+double evaluation_class_nats(const Evaluation *evaluation, LossClass kind)
 {
     int64_t tokens = evaluation->tokens[kind];
     return tokens > 0 ? evaluation->nats[kind] / (double)tokens : 0;
 }
 
-static TokenClass class_of(const Tokenizer *tokenizer, int32_t id)
+static LossClass class_of(const Tokenizer *tokenizer, int32_t id)
 {
     if (id == TOKEN_EOS)
-        return CLASS_END;
+        return LOSS_END;
     if (id == TOKEN_UNK)
-        return CLASS_HAN;
+        return LOSS_HAN;
     uint32_t point = tokenizer_code_point(tokenizer, id);
     if (clean_is_han(point))
-        return CLASS_HAN;
-    return clean_mark(point) != 0 ? CLASS_MARK : CLASS_OTHER;
+        return LOSS_HAN;
+    return clean_mark(point) != 0 ? LOSS_MARK : LOSS_OTHER;
 }
 
 /* Where each pass begins in the rows of the split; count + 1 entries. */
@@ -69,7 +69,7 @@ static void run_pass(Evaluation *out, const Gpt *gpt, Passes *passes,
     for (int64_t n = 0; n < pass.tokens; n++) {
         if (pass.targets[n] < 0)
             continue;
-        TokenClass kind = class_of(tokenizer, pass.targets[n]);
+        LossClass kind = class_of(tokenizer, pass.targets[n]);
         out->nats[kind] += (double)nats[n];
         out->tokens[kind]++;
     }
@@ -91,7 +91,7 @@ static Status evaluate_rows(Evaluation *out, const Gpt *gpt, Passes *passes,
             run_pass(&parts[p], gpt, passes, batch, first_rows[p],
                      first_rows[p + 1] - first_rows[p], tokenizer);
         for (int64_t p = 0; p < count; p++) {
-            for (int kind = 0; kind < TOKEN_CLASSES; kind++) {
+            for (int kind = 0; kind < LOSS_CLASSES; kind++) {
                 out->nats[kind] += parts[p].nats[kind];
                 out->tokens[kind] += parts[p].tokens[kind];
             }

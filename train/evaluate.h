@@ -11,22 +11,22 @@
 #include "train/passes.h"
 
 typedef enum {
-    CLASS_HAN,
-    CLASS_MARK,
-    CLASS_END,
-    CLASS_OTHER,
-    TOKEN_CLASSES
-} TokenClass;
+    LOSS_HAN,
+    LOSS_MARK,
+    LOSS_END,
+    LOSS_OTHER,
+    LOSS_CLASSES
+} LossClass;
 
-extern const char *const TOKEN_CLASS_NAMES[TOKEN_CLASSES]; /* "han", "mark", ... */
+extern const char *const LOSS_CLASS_NAMES[LOSS_CLASSES]; /* "han", "mark", ... */
 
 typedef struct {
-    double nats[TOKEN_CLASSES]; /* sums */
-    int64_t tokens[TOKEN_CLASSES];
+    double nats[LOSS_CLASSES]; /* sums */
+    int64_t tokens[LOSS_CLASSES];
 } Evaluation;
 
 double evaluation_nats(const Evaluation *evaluation); /* mean over all tokens */
-double evaluation_class_nats(const Evaluation *evaluation, TokenClass kind);
+double evaluation_class_nats(const Evaluation *evaluation, LossClass kind);
 int64_t evaluation_tokens(const Evaluation *evaluation);
 
 /* Deterministic: the same bits for any number of threads. <unk> counts as Han, which it

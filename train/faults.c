@@ -20,7 +20,9 @@ Status faults_explain(const Gpt *gpt, const real *grads, double loss, double nor
 {
     const ParamInfo *weight = first_fault(&gpt->table, gpt->values);
     const ParamInfo *grad = first_fault(&gpt->table, grads);
-    const char *what = weight != NULL ? "the weights of " : "the gradient of ";
+    const char *what = weight != NULL ? "the weights of "
+                       : grad != NULL ? "the gradient of "
+                                      : "";
     const char *name = weight != NULL ? weight->name
                        : grad != NULL ? grad->name
                                       : "none";
@@ -32,12 +34,13 @@ Status faults_explain(const Gpt *gpt, const real *grads, double loss, double nor
                      (long long)step, loss, norm, what, name, rate);
 }
 
-Status faults_check_weights(const Gpt *gpt, Error *err)
+Status faults_check_weights(const Gpt *gpt, int64_t step, Error *err)
 {
     const ParamInfo *weight = first_fault(&gpt->table, gpt->values);
     if (weight != NULL)
         return error_set(err, STATUS_NUMERIC,
-                         "%s has values that are not finite: nothing was saved",
-                         weight->name);
+                         "step %lld: the weights of %s are not finite: nothing was "
+                         "saved, the checkpoints of before are kept",
+                         (long long)step, weight->name);
     return STATUS_OK;
 }

@@ -45,7 +45,7 @@ static json_t *record_to_json(const TrainRecord *record)
         json_object_set_new(line, "validation_nats",
                             json_real(evaluation_nats(validation)));
         json_object_set_new(line, "validation_nats_han",
-                            json_real(evaluation_class_nats(validation, CLASS_HAN)));
+                            json_real(evaluation_class_nats(validation, LOSS_HAN)));
         json_object_set_new(line, "layers", layers_to_json(record));
     }
     return line;
@@ -76,13 +76,18 @@ Status metrics_append(Metrics *metrics, const TrainRecord *record, const char *p
     return STATUS_OK;
 }
 
-Status metrics_restore(Metrics *metrics, const char *from, const char *path, Error *err)
+Status metrics_read(Metrics *metrics, const char *path, Error *err)
 {
     FileMap map;
-    TRY(file_map(&map, from, err));
+    TRY(file_map(&map, path, err));
     metrics->used = 0;
     Status status = add_text(metrics, map.data, map.size, err);
     file_unmap(&map);
-    TRY(status);
-    return file_write(path, metrics->text, metrics->used, err);
+    return status;
+}
+
+Status metrics_write(const Metrics *metrics, const char *path, Error *err)
+{
+    return file_write(path, metrics->text != NULL ? metrics->text : "", metrics->used,
+                      err);
 }

@@ -12,12 +12,14 @@ typedef struct {
 
 void metrics_free(Metrics *metrics);
 
-/* Adds a record as a line and rewrites or appends to path. */
+/* Adds a record as a line, here and at the end of the file at path. */
 Status metrics_append(Metrics *metrics, const TrainRecord *record, const char *path,
                       Error *err);
 
-/* Takes the text of a checkpoint's metrics.jsonl and makes the run's file equal to it. */
-Status metrics_restore(Metrics *metrics, const char *from, const char *path,
-                       Error *err);
+/* Takes the text of a checkpoint's metrics.jsonl. */
+Status metrics_read(Metrics *metrics, const char *path, Error *err);
+
+/* Makes the file at path equal to the lines so far. */
+Status metrics_write(const Metrics *metrics, const char *path, Error *err);
 
 #endif

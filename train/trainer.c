@@ -78,6 +78,7 @@ static Status create_all(Trainer *trainer, Error *err)
                      err));
     TRY(memory_allocate(&trainer->layers, (size_t)options->model.layers,
                         sizeof *trainer->layers, "the probe", err));
+    TRY(checkpoint_map(trainer, err));
     return open_streams(trainer, err);
 }
 
@@ -90,6 +91,7 @@ Status trainer_create(Trainer **trainer, const TrainOptions *options,
     made->options = *options;
     made->data = *data;
     made->place.best_nats = INFINITY;
+    made->lock = -1;
     Status status = create_all(made, err);
     if (status != STATUS_OK) {
         trainer_destroy(made);
@@ -103,6 +105,9 @@ void trainer_destroy(Trainer *trainer)
 {
     if (trainer == NULL)
         return;
+    if (trainer->lock >= 0)
+        folder_unlock(trainer->lock);
+    checkpoint_unmap(trainer);
     metrics_free(&trainer->metrics);
     batch_stream_close(&trainer->probe_stream);
     batch_stream_close(&trainer->stream);
@@ -119,8 +124,9 @@ Status trainer_restore(Trainer *trainer, const char *checkpoint, Error *err)
     TRY(checkpoint_restore(trainer, checkpoint, err));
     trainer->record_seconds = trainer->place.seconds;
     trainer->record_tokens = trainer->place.tokens;
-    return batch_stream_seek(&trainer->stream, trainer->place.epoch, trainer->place.row,
-                             err);
+    Status status = batch_stream_seek(&trainer->stream, trainer->place.epoch,
+                                      trainer->place.row, err);
+    return status == STATUS_OK ? STATUS_OK : error_context(err, "%s", checkpoint);
 }
 
 /* One step: gradient, clipping, update. Fills the record's figures of this step. */
@@ -145,15 +151,16 @@ static Status step(Trainer *trainer, TrainRecord *record, Error *err)
     record->muon_rate = options->optimizer.kind == OPTIMIZER_MUON
                             ? options->optimizer.muon_rate * factor
                             : 0;
-    if (!isfinite(loss.nats) || !isfinite(record->gradient_norm))
-        return faults_explain(&trainer->gpt, grads, loss.nats, record->gradient_norm,
+    double mean = loss.targets > 0 ? loss.nats / (double)loss.targets : 0;
+    if (!isfinite(mean) || !isfinite(record->gradient_norm))
+        return faults_explain(&trainer->gpt, grads, mean, record->gradient_norm,
                               place->step + 1, record->rate, err);
     optimizer_update(&trainer->optimizer, &trainer->gpt, grads, factor);
     place->step++;
     place->tokens += batch.batch.tokens;
     place->epoch = trainer->stream.epoch;
     place->row = trainer->stream.row;
-    place->loss_sum += loss.targets > 0 ? loss.nats / (double)loss.targets : 0;
+    place->loss_sum += mean;
     place->loss_steps++;
     place->seconds += omp_get_wtime() - began;
     return STATUS_OK;
@@ -179,8 +186,13 @@ static void fill_record(const Trainer *trainer, TrainRecord *record)
 static Status evaluate_now(Trainer *trainer, TrainRecord *record, Error *err)
 {
     TrainPlace *place = &trainer->place;
-    TRY(evaluate(&record->validation, &trainer->gpt, &trainer->passes,
-                 trainer->data.validation, trainer->data.tokenizer, err));
+    Status status = evaluate(&record->validation, &trainer->gpt, &trainer->passes,
+                             trainer->data.validation, trainer->data.tokenizer, err);
+    if (status == STATUS_NUMERIC) /* the update of this step went wrong */
+        return faults_explain(&trainer->gpt, trainer->lanes.grads[0],
+                              evaluation_nats(&record->validation),
+                              record->gradient_norm, place->step, record->rate, err);
+    TRY(status);
     TRY(heads_probe(trainer->layers, &trainer->gpt, trainer->passes.works[0],
                     &trainer->probe.batch, err));
     record->evaluated = true;
@@ -235,14 +247,31 @@ static Status after_step(Trainer *trainer, TrainRecord *record, const TrainHooks
     return STATUS_OK;
 }
 
-static Status start_folder(const Trainer *trainer, Error *err)
+/* A new run takes the place of an old one as a whole: a checkpoint that stayed would be
+ * taken for this run's when it is killed before its own first. `last` goes first, since
+ * without it there is no run to go on with. */
+static Status remove_old_run(const char *folder, Error *err)
+{
+    static const char *const NAMES[] = {"last", "last.old", "best", "best.old"};
+    char path[PATH_SIZE];
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        TRY(path_join(path, folder, NAMES[i], err));
+        TRY(folder_remove(path, err));
+    }
+    return STATUS_OK;
+}
+
+static Status start_folder(Trainer *trainer, Error *err)
 {
     char path[PATH_SIZE];
-    TRY(folder_create(trainer->options.folder, err));
-    if (trainer->place.step > 0)
-        return STATUS_OK;
-    TRY(path_join(path, trainer->options.folder, "metrics.jsonl", err));
-    return file_write(path, "", 0, err);
+    const char *folder = trainer->options.folder;
+    TRY(folder_create(folder, err));
+    if (trainer->lock < 0)
+        TRY(folder_lock(&trainer->lock, folder, err));
+    if (trainer->place.step == 0)
+        TRY(remove_old_run(folder, err));
+    TRY(path_join(path, folder, "metrics.jsonl", err));
+    return metrics_write(&trainer->metrics, path, err);
 }
 
 Status trainer_run(Trainer *trainer, const TrainHooks *hooks, Error *err)

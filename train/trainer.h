@@ -27,9 +27,9 @@ typedef struct {
     double final_rate;    /* share of the peak rate at the end */
     double clip;          /* limit of the global gradient norm; 0: none */
     int64_t batch_tokens; /* a step's rows x T, rounded down to whole rows */
-    int64_t
-        pass_tokens; /* of one forward and backward pass; only memory depends on it */
-    int64_t lanes;   /* train/lanes.h */
+    int64_t pass_tokens;  /* of one forward and backward pass: memory; at least T. The
+                             result is the same but for rounding */
+    int64_t lanes;        /* train/lanes.h */
     double keep_form, keep_title, keep_author; /* how often a field stays */
     int64_t eval_every; /* steps between evaluations, each with a checkpoint */
     int64_t log_every;  /* steps between records */
@@ -45,7 +45,8 @@ typedef struct {
     const PoemSet *train;
     const PoemSet *validation;
     const Tokenizer *tokenizer;
-    const char *folder;      /* tokenizer.json and variants.json are copied from here */
+    const char *folder; /* of the set: its tokenizer.json and variants.json, as they are
+                           when the trainer is made, go into each checkpoint */
     const char *fingerprint; /* of the training data: a resume must find the same */
 } TrainData;
 
@@ -85,7 +86,8 @@ void trainer_destroy(Trainer *trainer);
  * data. STATUS_INPUT, with the trainer unusable, when they do not fit. */
 Status trainer_restore(Trainer *trainer, const char *checkpoint, Error *err);
 
-/* Runs to the end. STATUS_INTERRUPTED after hooks->stop (with FOLDER/last saved);
+/* Runs to the end. A run that was not restored first removes FOLDER/last, FOLDER/best and
+ * FOLDER/metrics.jsonl of an earlier one. All three hooks must be there. STATUS_INTERRUPTED after hooks->stop (with FOLDER/last saved);
  * STATUS_NUMERIC when a loss or gradient is not finite: the message says where it came
  * from, and the checkpoints on disk are those of before. */
 Status trainer_run(Trainer *trainer, const TrainHooks *hooks, Error *err);

@@ -2,6 +2,8 @@
 #ifndef JUEJU_TRAIN_TRAINER_STATE_H
 #define JUEJU_TRAIN_TRAINER_STATE_H
 
+#include "model/base/files.h"
+#include "train/checkpoint.h"
 #include "train/lanes.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
@@ -28,9 +30,11 @@ struct Trainer {
     Lanes lanes;
     BatchStream stream;
     Metrics metrics;
+    FileMap copied[CHECKPOINT_COPIED]; /* files of the set that checkpoints repeat */
     LayerProbe *layers; /* (L) */
     RowBatch probe;     /* the first validation rows */
     BatchStream probe_stream;
+    int lock; /* on the run's folder while it runs; -1: none */
     TrainPlace place;
     double record_seconds; /* place.seconds at the last record */
     int64_t record_tokens;

@@ -39,6 +39,12 @@ Status folder_create(const char *path, Error *err);
  * followed, also when path itself is one. STATUS_INPUT for a file. */
 Status folder_remove(const char *path, Error *err);
 
+/* Takes the folder for this process alone: STATUS_USAGE when another process has it. The
+ * lock ends with folder_unlock or with the process, in whatever way that ends. On file
+ * systems without locks it does nothing. */
+Status folder_lock(int *descriptor, const char *path, Error *err);
+void folder_unlock(int descriptor);
+
 /* Writes size bytes as one atomic replacement of path. A device or a pipe (/dev/null) is
  * written into, not replaced. The folder of path must exist. */
 Status file_write(const char *path, const void *data, size_t size, Error *err);

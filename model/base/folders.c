@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -276,4 +277,20 @@ Status folder_resolve(char found[PATH_SIZE], const char *path, Error *err)
         return error_set(err, STATUS_INPUT, "%s: expected a folder, found a file",
                          path);
     return error_set(err, STATUS_INPUT, "%s: no such folder", path);
+}
+
+Status folder_lock(int *descriptor, const char *path, Error *err)
+{
+    *descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*descriptor < 0)
+        return error_errno(err, "%s", path);
+    if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return STATUS_OK;
+    folder_unlock(*descriptor);
+    return error_set(err, STATUS_USAGE, "%s is in use by another process", path);
+}
+
+void folder_unlock(int descriptor)
+{
+    close(descriptor);
 }

@@ -99,6 +99,7 @@ CLI_TESTS := $(sort $(wildcard tests/cli/test_*.sh))
 all: $(PROGRAM)  ## build build/jueju (MODE=release|debug|asan|tsan, REAL=float|double)
 ifeq ($(BUILD),build/release-float)
 	@ln -sfn release-float/jueju build/jueju
+	@$(MAKE) $(QUIET) all REAL=double BUILD=$(DOUBLE_BUILD)
 endif
 
 $(LIB_base): $(BASE_O)
@@ -144,9 +145,17 @@ $(BUILD)/flags.stamp: FORCE
 $(BUILD)/sources.stamp: FORCE
 	$(call stamp,$(BASE_O) $(MODEL_O) $(DATA_O) $(TRAIN_O) $(CLI_O))
 
+# The build in double beside this one: for derivations, where float is too coarse.
+DOUBLE_BUILD := $(if $(filter %-float,$(BUILD)),$(BUILD:%-float=%-double),$(BUILD)-double)
+
 # ---- the ways to use it -------------------------------------------------------------
 # make exports NAME=value of its command line to what it runs: the scripts read them there.
 QUIET := --no-print-directory
+
+gradcheck:  ## every gradient against central differences, in double (ARGS= for jueju gradcheck)
+	@scripts/deps.sh build
+	@$(MAKE) $(QUIET) all REAL=double BUILD=$(DOUBLE_BUILD) >&2
+	@$(DOUBLE_BUILD)/jueju gradcheck $(ARGS)
 
 train:  ## train on the Tang poems; FRESH=1 starts anew, ARGS="..." for jueju train
 	@MAKE=$(call quoted,$(MAKE_COMMAND)) BUILD=$(BUILD) scripts/train.sh default
@@ -160,7 +169,6 @@ sample:  ## poems from the newest checkpoint: PROMPT= N= SEED= ARGS=
 	@$(PROGRAM) sample $${PROMPT:+"--prompt=$$PROMPT"} $${N:+-n "$$N"} $${SEED:+--seed "$$SEED"} $(ARGS)
 
 # ---- tests --------------------------------------------------------------------------
-DOUBLE_BUILD := $(if $(filter %-float,$(BUILD)),$(BUILD:%-float=%-double),$(BUILD)-double)
 
 test:  ## all tests, gradient tests in double (WERROR=1: warnings are errors)
 	@scripts/deps.sh build test
@@ -169,7 +177,7 @@ test:  ## all tests, gradient tests in double (WERROR=1: warnings are errors)
 	@JUEJU=$(PROGRAM) scripts/run_tests.sh $(TESTS) \
 	    $$($(MAKE) -s $(QUIET) print-tests REAL=double BUILD=$(DOUBLE_BUILD)) $(CLI_TESTS)
 
-test-programs: $(TESTS) $(if $(filter float,$(REAL)),all)
+test-programs: $(TESTS) all
 
 print-tests:
 	@echo $(TESTS)
@@ -197,7 +205,7 @@ clean:  ## remove everything that was built
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  */\1\t/p; s/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
-.PHONY: all train quick sample test test-programs print-tests check-asan check-tsan format lint clean help FORCE
+.PHONY: all gradcheck train quick sample test test-programs print-tests check-asan check-tsan format lint clean help FORCE
 .SECONDARY:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "model/base/files.h"
+#include "model/base/memory.h"
 #include "scripts/commands.h"
 #include "scripts/startup.h"
 #include "train/gradcheck.h"
@@ -48,31 +49,45 @@ static const CommandInfo INFO = {
     .options = OPTIONS,
 };
 
-static Status run_double_build(char **argv, Error *err)
+/* build/release-float/jueju -> build/release-double/jueju: the folder beside this program's
+ * own, whose name ends in -double where that of ours ends in -float. */
+static Status find_double_build(char program[PATH_SIZE], Error *err)
 {
-    (void)argv;
+    static const char FLOAT[] = "-float";
     char self[PATH_SIZE];
-    char program[PATH_SIZE + 64];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length < 0)
         return error_errno(err, "gradcheck: this program's own path");
     self[length] = '\0';
-    /* build/release-float/jueju -> build/release-double/jueju */
     char *slash = strrchr(self, '/');
-    *slash = '\0';
-    char *folder = strrchr(self, '/');
-    if (folder != NULL)
-        *folder = '\0';
-    snprintf(program, sizeof program, "%s/release-double/jueju", self);
-    if (access(program, X_OK) != 0)
-        return error_set(
-            err, STATUS_USAGE,
-            "gradcheck needs the double build: run `make gradcheck`, which "
-            "builds %s",
-            program);
-    /* argv[-1] is the program's name and argv[0] the command's. */
-    execv(program, argv - 1);
-    return error_errno(err, "%s", program);
+    if (slash != NULL)
+        *slash = '\0';
+    size_t end = strlen(self);
+    size_t tail = strlen(FLOAT);
+    if (end > tail && strcmp(self + end - tail, FLOAT) == 0)
+        self[end - tail] = '\0';
+    int used = snprintf(program, PATH_SIZE, "%s-double/jueju", self);
+    if (used >= PATH_SIZE || access(program, X_OK) != 0)
+        return error_set(err, STATUS_USAGE,
+                         "gradcheck needs the double build: run `make gradcheck`, "
+                         "which builds %s",
+                         program);
+    return STATUS_OK;
+}
+
+static Status run_double_build(int argc, char **argv, Error *err)
+{
+    char program[PATH_SIZE];
+    char **words; /* the program's name, then the command and its options, then NULL */
+    TRY(find_double_build(program, err));
+    TRY(memory_allocate(&words, (size_t)argc + 2, sizeof *words, "the arguments", err));
+    words[0] = program;
+    for (int i = 0; i < argc; i++)
+        words[i + 1] = argv[i];
+    execv(program, words);
+    Status status = error_errno(err, "%s", program);
+    memory_free(words);
+    return status;
 }
 
 static void print_table(const GradcheckReport *report)
@@ -159,7 +174,7 @@ static Status run(int argc, char **argv, Error *err)
         return STATUS_OK;
     }
     if (sizeof(real) < sizeof(double))
-        return run_double_build(argv, err);
+        return run_double_build(argc, argv, err);
     return check(&values, err);
 }
 

@@ -258,7 +258,8 @@ static bool kill_again_and_again(const char *path, bool exchange)
     Rng rng = rng_stream(20, exchange);
     int64_t last = 0;
     int64_t progress = 0;
-    uint64_t longest = 20000; /* grows on a slow disk, until the writer gets somewhere */
+    uint64_t longest =
+        20000; /* grows on a slow disk, until the writer gets somewhere */
     assert_int_equal(write_generation(path, last, NULL), STATUS_OK);
     for (int kills = 0; kills < KILLS; kills++) {
         pid_t child = fork();

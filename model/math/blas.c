@@ -6,6 +6,8 @@
 #include <omp.h>
 #include <string.h>
 
+#include "model/math/product.h"
+
 #ifdef JUEJU_REAL_DOUBLE
 #define CBLAS_GEMM cblas_dgemm
 #else
@@ -35,6 +37,10 @@ void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real al
         return;
     assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
     assert(lda <= INT_MAX && ldb <= INT_MAX && ldc <= INT_MAX);
+    if ((beta == 0 || beta == 1) && product_fits(ta, m, n, k, lda, ldc)) {
+        product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
+        return;
+    }
     int threads = leave_one_thread();
     CBLAS_GEMM(CblasRowMajor, ta == PLAIN ? CblasNoTrans : CblasTrans,
                tb == PLAIN ? CblasNoTrans : CblasTrans, (int)m, (int)n, (int)k, alpha,

@@ -13,7 +13,8 @@
 
 typedef enum { PLAIN, TRANSPOSED } Transpose;
 
-/* One thread, whatever the BLAS would like: parallelism lives above.
+/* Takes whichever is faster for these shapes, OpenBLAS or model/math/product.h.
+ * One thread, whatever the BLAS would like: parallelism lives above.
  * C = beta C + alpha op(A) op(B);   op(A) (m, k)  op(B) (k, n)  C (m, n).
  * beta = 0 overwrites C, whatever it held. C must not overlap A or B. */
 void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real alpha,

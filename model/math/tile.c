@@ -2,6 +2,9 @@
 
 /* GCC's and clang's vector type: any CPU, lowered to the widest vectors that it has. */
 typedef real Vector __attribute__((vector_size(TILE_BYTES), may_alias));
+/* The same at any address. */
+typedef real Unaligned
+    __attribute__((vector_size(TILE_BYTES), may_alias, aligned(sizeof(real))));
 
 /* rows x 2 vectors of C. `rows` and `wide` are constants at every call, so that the
  * compiler unrolls the loops and keeps `sum` in registers. */
@@ -16,7 +19,7 @@ tile_block(real *c, int64_t ldc, const real *a, int64_t row_step, int64_t col_st
 #pragma GCC unroll 2
         for (int v = 0; v < wide; v++)
             sum[i][v] =
-                add ? *(const Vector *)(c + i * ldc + v * TILE_LANES) : (Vector){0};
+                add ? *(const Unaligned *)(c + i * ldc + v * TILE_LANES) : (Vector){0};
     }
     for (int64_t p = 0; p < k; p++) {
         const Vector *row = (const Vector *)(b + p * ldb);
@@ -32,7 +35,7 @@ tile_block(real *c, int64_t ldc, const real *a, int64_t row_step, int64_t col_st
     for (int i = 0; i < rows; i++) {
 #pragma GCC unroll 2
         for (int v = 0; v < wide; v++)
-            *(Vector *)(c + i * ldc + v * TILE_LANES) = sum[i][v];
+            *(Unaligned *)(c + i * ldc + v * TILE_LANES) = sum[i][v];
     }
 }
 

@@ -4,7 +4,8 @@
  *   dz = (softmax(z) - onehot(target)) scale                                 (a)
  *   df = dz W_E                                                              (b)
  *   dW_E += dz^T f                                                           (c)
- * Identities: sum_v dz_nv = 0; sum_c df_nc f_nc = sum_vc dW_vc W_vc over one pass. */
+ * Identities: sum_v dz_nv = 0; sum_nc df_nc f_nc = sum_vc dW_vc W_vc over one pass
+ * whose dW started at 0 (both are <dz, z>). */
 #ifndef JUEJU_MODEL_LAYERS_CROSSENTROPY_H
 #define JUEJU_MODEL_LAYERS_CROSSENTROPY_H
 
@@ -12,9 +13,12 @@
 
 #include "model/base/real.h"
 
-enum { CROSSENTROPY_ROWS = 512 }; /* rows of logits held at a time */
+enum { CROSSENTROPY_ROWS = 128 }; /* rows of logits held at a time */
 
-/* Turns the logits of `rows` rows in place into (a), and adds the losses of rows whose
+/* Targets are below V (the caller has checked them). Logits that are not numbers give a loss
+ * that is none.
+ *
+ * Turns the logits of `rows` rows in place into (a), and adds the losses of rows whose
  * target is not negative to *nats; other rows become 0. token_nats may be NULL. */
 void crossentropy_rows(real *logits, double *nats, real *token_nats,
                        const int32_t *targets, real scale, int64_t rows, int64_t V);

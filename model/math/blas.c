@@ -37,7 +37,7 @@ void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real al
         return;
     assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
     assert(lda <= INT_MAX && ldb <= INT_MAX && ldc <= INT_MAX);
-    if ((beta == 0 || beta == 1) && product_fits(ta, m, n, k, lda, ldc)) {
+    if ((beta == 0 || beta == 1) && product_fits(ta, m, n, k, lda)) {
         product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
         return;
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/math/tile.h"
+#include "model/math/transpose.h"
 
 enum {
     PANEL = 2 * TILE_LANES, /* columns */
@@ -10,15 +11,25 @@ enum {
     EDGE_ROWS = 8, /* rows of C that the last, partial panel works on at a time */
 };
 
+/* alpha op(B), n columns. */
+typedef struct {
+    Transpose transpose;
+    const real *b;
+    int64_t ldb, n;
+    real alpha;
+} Right;
+
 /* block (rows, PANEL) = alpha op(B)[first .. first+rows-1][column .. column+columns-1],
  * zeros in the columns behind. */
-static void copy_block(real *block, Transpose tb, const real *b, int64_t ldb,
-                       int64_t first, int64_t rows, int64_t column, int64_t columns,
-                       real alpha)
+static void copy_block(real *block, const Right *right, int64_t first, int64_t rows,
+                       int64_t column, int64_t columns)
 {
+    const real *b = right->b;
+    int64_t ldb = right->ldb;
+    real alpha = right->alpha;
     if (columns < PANEL)
         memset(block, 0, (size_t)(rows * PANEL) * sizeof(real));
-    if (tb == PLAIN) {
+    if (right->transpose == PLAIN) {
         for (int64_t p = 0; p < rows; p++) {
             const real *from = b + (first + p) * ldb + column;
             for (int64_t j = 0; j < columns; j++)
@@ -26,11 +37,7 @@ static void copy_block(real *block, Transpose tb, const real *b, int64_t ldb,
         }
         return;
     }
-    for (int64_t j = 0; j < columns; j++) {
-        const real *from = b + (column + j) * ldb + first;
-        for (int64_t p = 0; p < rows; p++)
-            block[p * PANEL + j] = alpha * from[p];
-    }
+    transpose_copy(block, PANEL, b + column * ldb + first, ldb, columns, rows, alpha);
 }
 
 /* The last panel when it is not full: through a buffer of whole vectors. */
@@ -51,41 +58,48 @@ static void multiply_edge(real *c, int64_t ldc, const real *a, int64_t row_step,
     }
 }
 
+/* C (+)= A block for all panels: m rows of A against `rows` rows of op(B) from `first`. */
+static void multiply_panels(real *c, int64_t ldc, const real *a, int64_t row_step,
+                            int64_t col_step, const Right *right, int64_t first,
+                            int64_t rows, int64_t m, bool add)
+{
+    real block[BLOCK * PANEL] __attribute__((aligned(TILE_BYTES)));
+    for (int64_t column = 0; column < right->n; column += PANEL) {
+        int64_t columns = right->n - column < PANEL ? right->n - column : PANEL;
+        copy_block(block, right, first, rows, column, columns);
+        if (columns == PANEL)
+            tile_matmul(c + column, ldc, a, row_step, col_step, block, PANEL, m, PANEL,
+                        rows, add);
+        else
+            multiply_edge(c + column, ldc, a, row_step, col_step, block, m, columns,
+                          rows, add);
+    }
+}
+
 void product_matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
                     real alpha, const real *a, int64_t lda, const real *b, int64_t ldb,
                     bool add, real *c, int64_t ldc)
 {
-    real block[BLOCK * PANEL] __attribute__((aligned(TILE_BYTES)));
     int64_t row_step = ta == PLAIN ? lda : 1;
     int64_t col_step = ta == PLAIN ? 1 : lda;
+    Right right = {.transpose = tb, .b = b, .ldb = ldb, .n = n, .alpha = alpha};
     for (int64_t first = 0; first < k; first += BLOCK) {
         int64_t rows = k - first < BLOCK ? k - first : BLOCK;
-        const real *rows_a = a + first * col_step;
-        bool adds = add || first > 0;
-        for (int64_t column = 0; column < n; column += PANEL) {
-            int64_t columns = n - column < PANEL ? n - column : PANEL;
-            copy_block(block, tb, b, ldb, first, rows, column, columns, alpha);
-            if (columns == PANEL)
-                tile_matmul(c + column, ldc, rows_a, row_step, col_step, block, PANEL,
-                            m, PANEL, rows, adds);
-            else
-                multiply_edge(c + column, ldc, rows_a, row_step, col_step, block, m,
-                              columns, rows, adds);
-        }
+        multiply_panels(c, ldc, a + first * col_step, row_step, col_step, &right, first,
+                        rows, m, add || first > 0);
     }
 }
 
-bool product_fits(Transpose ta, int64_t m, int64_t n, int64_t k, int64_t lda,
-                  int64_t ldc)
+bool product_fits(Transpose ta, int64_t m, int64_t n, int64_t k, int64_t lda)
 {
 #ifdef __AVX512F__
-    /* Copying a block costs about as much as three rows of work on it; rows of A^T or C
-     * that lie pages apart cost more than they save. */
-    bool far_apart = (ta == TRANSPOSED && lda > 4096) || ldc > 4096;
+    /* Copying a block costs about as much as three rows of work on it. When the rows of A
+     * lie pages apart, A^T would come one number from a page: OpenBLAS copies it, too. */
+    bool far_apart = ta == TRANSPOSED && lda > 2048;
     return m >= 32 && n >= TILE_LANES && k >= 8 && !far_apart;
 #else
     /* The tile's sixteen sums need 32 registers of 64 bytes. */
-    (void)ta, (void)m, (void)n, (void)k, (void)lda, (void)ldc;
+    (void)ta, (void)m, (void)n, (void)k, (void)lda;
     return false;
 #endif
 }

@@ -27,7 +27,6 @@ void product_matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
 
 /* Whether these shapes are better off here than in the BLAS, on this kind of CPU: measured,
  * tests/bench/LOG.md. */
-bool product_fits(Transpose ta, int64_t m, int64_t n, int64_t k, int64_t lda,
-                  int64_t ldc);
+bool product_fits(Transpose ta, int64_t m, int64_t n, int64_t k, int64_t lda);
 
 #endif

@@ -5,6 +5,7 @@
 const Command *const COMMANDS[] = {
     &COMMAND_DATA,
     &COMMAND_TRAIN,
+    &COMMAND_SAMPLE,
     &COMMAND_EVAL,
     &COMMAND_GRADCHECK,
     NULL,

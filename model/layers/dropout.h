@@ -1,8 +1,9 @@
 /* y = x m / (1 - p), m = 0 with probability p, else 1. Srivastava et al. 2014.
  *   dx = dy m / (1 - p): the same function, applied to the gradient.
  *
- * The mask is not saved. Element i of a stream is a pure function of (key, i), so the
- * backward pass forms it again, and no split of a batch into shards or threads changes it. */
+ * The mask is not saved. It is a pure function of key, row and column, so the backward pass
+ * forms it again, and no split of a batch into shards or threads changes it. p is rounded
+ * down to a multiple of 2^-16 (16 random bits an element), in the mask and in the scale. */
 #ifndef JUEJU_MODEL_LAYERS_DROPOUT_H
 #define JUEJU_MODEL_LAYERS_DROPOUT_H
 

@@ -4,8 +4,9 @@
  *
  * Let u = dy g.
  *   dg_j += dy_j xhat_j,   db_j += dy_j                                     (a)
- *   dx_j  = r (u_j - (sum_i u_i)/C - xhat_j (sum_i u_i xhat_i)/C)           (b)
- * Identities: sum_j dx_j = 0; with eps = 0 also sum_j dx_j xhat_j = 0. */
+ *   dx_j += r (u_j - (sum_i u_i)/C - xhat_j (sum_i u_i xhat_i)/C)           (b)
+ * Identities: sum_j dx_j = 0; with eps = 0 also sum_j dx_j xhat_j = 0
+ * (of what is added). */
 #ifndef JUEJU_MODEL_LAYERS_LAYERNORM_H
 #define JUEJU_MODEL_LAYERS_LAYERNORM_H
 
@@ -27,7 +28,7 @@ typedef struct {
 void layernorm_forward(real *y, const LayerNormSaved *saved, const real *x,
                        const LayerNormParams *params, double eps, int64_t N, int64_t C);
 
-/* Adds to dx (the residual stream's gradient passes by it) and to dparams. */
+/* Adds to dx (the residual stream's gradient passes by it) and to dparams. dx is not dy. */
 void layernorm_backward_add(real *dx, const LayerNormParams *dparams, const real *dy,
                             const LayerNormSaved *saved, const real *x,
                             const LayerNormParams *params, int64_t N, int64_t C);

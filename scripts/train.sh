@@ -82,10 +82,14 @@ if finished; then
     say "$run is finished; FRESH=1 starts anew and keeps it: make train FRESH=1"
 else
     set -- "data/prepared/$set" --name "$name" --out "$run"
-    [ "$recipe" != quick ] || set -- "$@" --minutes 2
     if [ -e "$run/last" ] || [ -e "$run/last.old" ]; then
         say "going on with the unfinished run $run (FRESH=1 starts anew)"
         set -- "$@" --resume
+    elif [ $recipe = quick ]; then
+        set -- "$@" --steps 500 --warmup 50 --eval-every 100
+    elif [ $set = sample ]; then
+        # A few hundred poems are learned by heart long before the default's last step.
+        set -- "$@" --steps 200 --warmup 20 --eval-every 20
     fi
     code=0
     # shellcheck disable=SC2086 # ARGS is a list of words

@@ -97,7 +97,7 @@ static void print_table(const Evaluation *result, const char *folder, const char
     printf("nats a body token  %.4f   perplexity %.2f   %lld tokens\n", nats, exp(nats),
            (long long)evaluation_tokens(result));
     static const char *const LABELS[LOSS_CLASSES] = {"Han characters", "punctuation",
-                                                      "end of the poem", "other"};
+                                                     "end of the poem", "other"};
     for (int kind = 0; kind < LOSS_CLASSES; kind++) {
         if (result->tokens[kind] > 0)
             printf("  %-16s %.4f   %lld tokens\n", LABELS[kind],

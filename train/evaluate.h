@@ -10,13 +10,7 @@
 #include "data/tokenizer.h"
 #include "train/passes.h"
 
-typedef enum {
-    LOSS_HAN,
-    LOSS_MARK,
-    LOSS_END,
-    LOSS_OTHER,
-    LOSS_CLASSES
-} LossClass;
+typedef enum { LOSS_HAN, LOSS_MARK, LOSS_END, LOSS_OTHER, LOSS_CLASSES } LossClass;
 
 extern const char *const LOSS_CLASS_NAMES[LOSS_CLASSES]; /* "han", "mark", ... */
 

@@ -298,12 +298,12 @@ static void scan_list(Search *search, Marks *marks, uint32_t text, uint32_t id,
     bool one_component = true;
     for (size_t k = place + 1; k < end; k++) {
         uint32_t other = postings->items[k];
+        search->found->steps++;
         if (find_root(search->found->roots, other) ==
             find_root(search->found->roots, text))
             continue;
         if (marks->tried[other] != text + 1) {
             marks->tried[other] = text + 1;
-            search->found->comparisons++;
             if (shares_half(search, marks, text, other)) {
                 unite(search->found->roots, text, other);
                 continue;

@@ -11,10 +11,10 @@
  * of a cluster is its smallest text. A text without any character is equal to no other. */
 typedef struct {
     uint32_t texts;
-    uint32_t *text_of;   /* (poems) text of a poem */
-    uint32_t *first;     /* (texts) the first poem that has it */
-    uint32_t *roots;     /* (texts) smallest text of the cluster */
-    int64_t comparisons; /* pairs of texts that were compared: what the search cost */
+    uint32_t *text_of; /* (poems) text of a poem */
+    uint32_t *first;   /* (texts) the first poem that has it */
+    uint32_t *roots;   /* (texts) smallest text of the cluster */
+    int64_t steps;     /* places of lists that were looked at: what the search cost */
 } Clusters;
 
 /* At most 2^32-2 characters and poems (the caller's promise). */

@@ -127,7 +127,7 @@ static Status assign_parts(Split *split, const Folded *folded, const Clusters *f
             split->clustered += sizes[text];
         }
     }
-    split->comparisons = found->comparisons;
+    split->steps = found->steps;
     memory_free(sizes);
     memory_free(part_of_root);
     return status;

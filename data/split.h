@@ -31,9 +31,9 @@ const char *part_name(Part part); /* "train" "val" "test" */
 typedef struct {
     uint8_t *parts; /* (poems) Part of each poem */
     int64_t poems[PART_COUNT + 1];
-    int64_t clusters;    /* of two or more poems, with those that are dropped */
-    int64_t clustered;   /* poems in them */
-    int64_t comparisons; /* pairs of poems that were compared: what the search costs */
+    int64_t clusters;  /* of two or more poems, with those that are dropped */
+    int64_t clustered; /* poems in them */
+    int64_t steps;     /* what the search cost (data/cluster.h) */
 } Split;
 
 /* seed 0 is the reference split, others give other hashes. When there are three clusters or

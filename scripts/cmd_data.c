@@ -270,6 +270,10 @@ static void print_summary(const PrepareReport *report, const char *path, bool st
                part_name((Part)part), report->parts[part].poems,
                stream ? "text" : "poems", report->parts[part].body_tokens);
     printf("%s in %.1f s\n", path, seconds);
+    if (report->parts[PART_VALIDATION].poems == 0)
+        fprintf(stderr,
+                "data: too few different poems for a validation and a test part: "
+                "all are in training\n");
 }
 
 typedef struct {
@@ -352,7 +356,12 @@ static Status print_check(const TwinReport *report, const PreparedSet *set, bool
 static Status run_check(const DataOptions *options, const char *path, Error *err)
 {
     PreparedSet set;
-    TRY(prepared_open(&set, path, err));
+    Status opened = prepared_open(&set, path, err);
+    if (opened != STATUS_OK && !file_exists(path))
+        return error_set(err, STATUS_INPUT,
+                         "--check-split: no prepared set %s; `jueju data` makes one",
+                         path);
+    TRY(opened);
     TwinReport report;
     Status status = twins_find(&report, &set, err);
     if (status == STATUS_OK)

@@ -116,6 +116,9 @@ $(PROGRAM): $(BUILD)/scripts/main.o $(LINK_scripts)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o %.a,$^) $(ALL_LIBS)
 
 $(BUILD)/scripts/main.o: VERSION_FLAG := -DJUEJU_VERSION='"$(VERSION)"'
+# The commit that a line of the benchmark's CSV was measured at.
+$(BUILD)/scripts/cmd_bench.o: VERSION_FLAG := -DJUEJU_COMMIT='"$(shell git rev-parse --short HEAD 2>/dev/null)"'
+$(BUILD)/scripts/cmd_bench.o: $(wildcard .git/logs/HEAD)
 
 $(BUILD)/%.o: %.c $(BUILD)/flags.stamp
 	@mkdir -p $(@D)

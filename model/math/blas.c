@@ -35,12 +35,18 @@ void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real al
 {
     if (m == 0 || n == 0)
         return;
+    if ((beta == 0 || beta == 1) && product_fits(ta, m, n, k, lda))
+        product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
+    else
+        matmul_blas(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void matmul_blas(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
+                 real alpha, const real *a, int64_t lda, const real *b, int64_t ldb,
+                 real beta, real *c, int64_t ldc)
+{
     assert(m <= INT_MAX && n <= INT_MAX && k <= INT_MAX);
     assert(lda <= INT_MAX && ldb <= INT_MAX && ldc <= INT_MAX);
-    if ((beta == 0 || beta == 1) && product_fits(ta, m, n, k, lda)) {
-        product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
-        return;
-    }
     int threads = leave_one_thread();
     CBLAS_GEMM(CblasRowMajor, ta == PLAIN ? CblasNoTrans : CblasTrans,
                tb == PLAIN ? CblasNoTrans : CblasTrans, (int)m, (int)n, (int)k, alpha,

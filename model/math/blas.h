@@ -21,6 +21,11 @@ void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real al
             const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
             int64_t ldc);
 
+/* The same by OpenBLAS whatever the shapes. */
+void matmul_blas(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
+                 real alpha, const real *a, int64_t lda, const real *b, int64_t ldb,
+                 real beta, real *c, int64_t ldc);
+
 /* The same by three loops: the readable reference that a test holds equal. */
 void matmul_plain(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
                   real alpha, const real *a, int64_t lda, const real *b, int64_t ldb,

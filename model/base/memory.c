@@ -3,8 +3,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
 bool size_multiply(size_t *out, size_t a, size_t b)
 {
@@ -28,10 +29,32 @@ static Status out_of_memory(const char *what, size_t count, size_t size, Error *
                      what, count, size);
 }
 
+/* Zeroed memory, aligned to cache lines. From two huge pages on the system is asked for huge
+ * pages: products that walk down a matrix whose rows lie pages apart then find all of them
+ * in few entries of the processor's page cache. */
+static void *allocate_zeroed(size_t bytes)
+{
+    size_t alignment = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+    size_t rounded;
+    if (!size_add(&rounded, bytes, alignment - 1))
+        return NULL;
+    rounded = rounded / alignment * alignment;
+    void *memory = aligned_alloc(alignment, rounded > 0 ? rounded : alignment);
+    if (memory == NULL)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (alignment == HUGE_PAGE)
+        madvise(memory, rounded, MADV_HUGEPAGE); /* a wish: failure changes nothing */
+#endif
+    memset(memory, 0, rounded);
+    return memory;
+}
+
 Status memory_allocate(void *out, size_t count, size_t size, const char *what,
                        Error *err)
 {
-    void *memory = calloc(count > 0 ? count : 1, size > 0 ? size : 1);
+    size_t bytes;
+    void *memory = size_multiply(&bytes, count, size) ? allocate_zeroed(bytes) : NULL;
     if (memory == NULL)
         return out_of_memory(what, count, size, err);
     memcpy(out, &memory, sizeof memory);
@@ -69,15 +92,11 @@ void memory_free(void *pointer)
 
 Status arena_create(Arena *arena, size_t bytes, const char *what, Error *err)
 {
-    size_t rounded;
-    if (!size_add(&rounded, bytes, ALIGNMENT - 1))
-        return out_of_memory(what, bytes, 1, err);
-    rounded = rounded / ALIGNMENT * ALIGNMENT;
-    unsigned char *base = aligned_alloc(ALIGNMENT, rounded > 0 ? rounded : ALIGNMENT);
+    unsigned char *base = allocate_zeroed(bytes);
     if (base == NULL)
         return out_of_memory(what, bytes, 1, err);
-    memset(base, 0, rounded);
-    *arena = (Arena){.base = base, .size = rounded};
+    *arena =
+        (Arena){.base = base, .size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT};
     return STATUS_OK;
 }
 

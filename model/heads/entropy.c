@@ -9,7 +9,7 @@ double entropy_sum(const real *weights, int64_t n, int64_t *rows)
         double entropy = 0;
         for (int64_t j = 0; j <= i; j++) {
             double p = (double)weights[i * n + j];
-            if (p > 0)
+            if (p != 0) /* a NaN comes through */
                 entropy -= p * log(p);
         }
         sum += entropy / log((double)(i + 1));

@@ -1,5 +1,7 @@
 #include "model/heads/probe.h"
 
+#include <math.h>
+
 #include "model/heads/entropy.h"
 #include "model/heads/similarity.h"
 
@@ -25,6 +27,22 @@ static void add_segment(double *entropy, double *pairs, int64_t *rows, const rea
                 distance_sum(maps + h * n * n, maps + g * n * n, n, &unused);
     }
     *rows += n > 1 ? n - 1 : 0;
+}
+
+static LayerProbe summary(double entropy, const double *pairs, int64_t rows, int64_t H)
+{
+    LayerProbe probe = {.entropy = 1, .min_distance = 1};
+    if (rows == 0)
+        return probe;
+    probe.entropy = entropy / (double)(rows * H);
+    for (int64_t h = 0; h < H; h++) {
+        for (int64_t g = 0; g < h; g++) {
+            double distance = pairs[h * H + g] / (double)rows;
+            if (distance < probe.min_distance || isnan(distance))
+                probe.min_distance = distance;
+        }
+    }
+    return probe;
 }
 
 Status heads_probe(LayerProbe *layers, const Gpt *gpt, GptWork *work,
@@ -56,16 +74,7 @@ Status heads_probe(LayerProbe *layers, const Gpt *gpt, GptWork *work,
                 gpt_attention_map(gpt, work, batch, l, h, s, maps + h * n * n, mixed);
             add_segment(&entropy, pairs, &rows, maps, n, H);
         }
-        double count = rows > 0 ? (double)rows : 1;
-        layers[l] =
-            (LayerProbe){.entropy = entropy / (count * (double)H), .min_distance = 1};
-        for (int64_t h = 0; h < H; h++) {
-            for (int64_t g = 0; g < h; g++) {
-                double distance = pairs[h * H + g] / count;
-                if (distance < layers[l].min_distance)
-                    layers[l].min_distance = distance;
-            }
-        }
+        layers[l] = summary(entropy, pairs, rows, H);
     }
     memory_free(pairs);
     memory_free(maps);

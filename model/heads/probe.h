@@ -4,11 +4,11 @@
 
 #include "model/gpt/gpt.h"
 
+/* Means over the rows of all segments. With nothing to tell (a single head; no segment of
+ * two tokens) both are 1, which is no sign of collapse. */
 typedef struct {
-    double entropy; /* mean over heads, model/heads/entropy.h */
-    double
-        min_distance; /* smallest over pairs of heads, model/heads/similarity.h; 1 for
-                            a single head */
+    double entropy;      /* mean over heads, model/heads/entropy.h */
+    double min_distance; /* of the closest pair of heads, model/heads/similarity.h */
 } LayerProbe;
 
 /* Runs the batch through the model and fills layers[L]. Deterministic. */

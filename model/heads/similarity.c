@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-/* p log(p / m), 0 at p = 0. */
+/* p log(p / m), 0 at p = 0; a NaN comes through. */
 static double divergence_term(double p, double m)
 {
-    return p > 0 ? p * log(p / m) : 0;
+    return p == 0 ? 0 : p * log(p / m);
 }
 
 static double row_distance(const real *p, const real *q, int64_t count)
@@ -19,7 +19,7 @@ static double row_distance(const real *p, const real *q, int64_t count)
     }
     js /= 2;
     /* Equal rows can come out a rounding error below 0. */
-    return js > 0 ? sqrt(js / log(2)) : 0;
+    return js < 0 ? 0 : sqrt(js / log(2));
 }
 
 double distance_sum(const real *a, const real *b, int64_t n, int64_t *rows)

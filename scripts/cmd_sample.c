@@ -1,6 +1,6 @@
 /* jueju sample: poems from a checkpoint. */
 #include <math.h>
-#include <string.h>
+#include <omp.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,7 +9,6 @@
 #include "scripts/interrupt.h"
 #include "scripts/sample_batch.h"
 #include "scripts/sample_print.h"
-#include "scripts/startup.h"
 
 typedef struct {
     const char *prompt, *title, *author, *form, *acrostic;
@@ -205,7 +204,9 @@ static Status run(int argc, char **argv, Error *err)
         return STATUS_OK;
     }
     TRY(check(&options, err));
-    startup_threads(options.threads);
+    /* Decoding calls no BLAS, so a build of it that threads cannot share is no limit. */
+    omp_set_num_threads(options.threads > 0 ? (int)options.threads
+                                            : omp_get_num_procs());
     char newest[PATH_SIZE];
     if (count == 0) {
         TRY(checkpoint_newest(newest, "checkpoints", err));

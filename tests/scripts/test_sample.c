@@ -16,6 +16,7 @@
 
 #include "scripts/commands.h"
 #include "scripts/sample_batch.h"
+#include "scripts/sample_print.h"
 #include "tests/base/scratch.h"
 #include "tests/scripts/tiny_checkpoint.h"
 
@@ -427,6 +428,64 @@ static void a_run_that_is_stopped_has_given_whole_poems(void **state)
     checkpoint_close(&checkpoint);
 }
 
+/* What a terminal shows of text with "erase from the start of this line" in it. */
+static void show(char *screen, const char *text)
+{
+    static const char ERASE[] = "\r\033[J";
+    size_t used = 0;
+    while (*text != '\0') {
+        if (strncmp(text, ERASE, sizeof ERASE - 1) == 0) {
+            while (used > 0 && screen[used - 1] != '\n')
+                used--;
+            text += sizeof ERASE - 1;
+        } else {
+            screen[used++] = *text++;
+        }
+    }
+    screen[used] = '\0';
+}
+
+/* Character by character and, where the limit cuts, taken back: in the end a terminal shows
+ * what a file would hold. */
+static void a_terminal_shows_what_a_file_holds(void **state)
+{
+    (void)state;
+    static char screen[OUTPUT];
+    Checkpoint checkpoint;
+    Error err = {0};
+    assert_int_equal(checkpoint_open(&checkpoint, folder_of("endless"), &err),
+                     STATUS_OK);
+    SamplePlan plan = {
+        .checkpoint = &checkpoint,
+        .settings = {.temperature = 1, .top_p = 1, .repetition_penalty = 1}};
+    assert_int_equal(
+        prompt_text_prepare(&plan.title, "望月", "--title", &checkpoint, stderr, &err),
+        STATUS_OK);
+    assert_int_equal(sample_plan_finish(&plan, 30, &err), STATUS_OK);
+    int taken_back = 0;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        char *text[2] = {NULL, NULL};
+        for (int live = 0; live < 2; live++) {
+            size_t size = 0;
+            FILE *stream = open_memstream(&text[live], &size);
+            SamplePrinter printer = {.plan = &plan, .stream = stream, .live = live};
+            SampleHooks hooks = {.context = &printer,
+                                 .poem = sample_print_poem,
+                                 .token = sample_print_token};
+            assert_int_equal(sample_batch(&plan, 1, seed, &hooks, &err), STATUS_OK);
+            fclose(stream);
+        }
+        show(screen, text[1]);
+        assert_string_equal(screen, text[0]);
+        taken_back += strchr(text[1], '\r') != NULL;
+        free(text[0]);
+        free(text[1]);
+    }
+    assert_true(taken_back > 5);
+    sample_plan_free(&plan);
+    checkpoint_close(&checkpoint);
+}
+
 /* ---- running text ------------------------------------------------------------------ */
 
 static void running_text_goes_on_beyond_the_context(void **state)
@@ -651,6 +710,7 @@ int main(void)
         cmocka_unit_test(greedy_poems_do_not_depend_on_the_seed),
         cmocka_unit_test(without_a_seed_the_seed_is_named),
         cmocka_unit_test(a_run_that_is_stopped_has_given_whole_poems),
+        cmocka_unit_test(a_terminal_shows_what_a_file_holds),
         cmocka_unit_test(running_text_goes_on_beyond_the_context),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(help_shows_the_defaults),

@@ -20,7 +20,7 @@
 typedef struct {
     CommonOptions common;
     BenchOptions bench;
-    const char *csv;
+    const char *csv, *dump;
     bool phases, json;
 } BenchValues;
 
@@ -49,6 +49,9 @@ static const Option OPTIONS[] = {
     {"pass-tokens", 0, OPTION_INT, AT(bench.pass_tokens), "N",
      "tokens that a thread works on at a time", 1, 1e9, NULL},
     {"csv", 0, OPTION_TEXT, AT(csv), "FILE", "append a line to FILE", 0, 0, NULL},
+    {"dump", 0, OPTION_TEXT, AT(dump), "DIR",
+     "measure nothing: write model, batch, loss and gradients for another program", 0,
+     0, NULL},
     {"json", 0, OPTION_FLAG, AT(json), NULL, "print one JSON object", 0, 0, NULL},
     COMMON_OPTIONS(BenchValues),
     {0}};
@@ -245,6 +248,8 @@ static Status run(int argc, char **argv, Error *err)
                          "--lanes: expected a power of two, found %lld",
                          (long long)bench->lanes);
     startup_threads(values.common.threads);
+    if (values.dump != NULL)
+        return bench_dump(bench, values.dump, err);
     BenchReport report;
     TRY(bench_run(&report, bench, err));
     int64_t rss = peak_rss();

@@ -1,10 +1,12 @@
 #include "train/bench.h"
 
-#include <math.h>
 #include <omp.h>
 
+#include "model/base/files.h"
 #include "model/base/rng.h"
+#include "model/base/safetensors.h"
 #include "model/gpt/init.h"
+#include "model/gpt/weights.h"
 #include "train/bench_limits.h"
 #include "train/bench_phases.h"
 #include "train/clip.h"
@@ -96,44 +98,111 @@ static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes,
     return STATUS_OK;
 }
 
-static Status run(BenchReport *report, Gpt *gpt, Passes *passes, Lanes *lanes,
-                  RandomRows *rows, const BenchOptions *options, Error *err)
+/* Everything that a step needs. */
+typedef struct {
+    Gpt gpt;
+    Passes passes;
+    Lanes lanes;
+    RandomRows rows;
+} Bench;
+
+static Status bench_create(Bench *bench, const BenchOptions *options, Error *err)
 {
     const GptConfig *config = &options->config;
     int64_t pass_tokens =
         options->pass_tokens > config->context ? options->pass_tokens : config->context;
-    TRY(gpt_create(gpt, config, err));
-    gpt_init(gpt, INIT_XAVIER_PER_HEAD, options->seed);
-    TRY(passes_create(passes, config, pass_tokens, err));
-    TRY(lanes_create(lanes, gpt, passes, options->lanes, err));
-    TRY(rows_create(rows, options, err));
-    report->threads = passes->threads;
-    report->tokens = rows->batch.batch.tokens;
+    TRY(gpt_create(&bench->gpt, config, err));
+    gpt_init(&bench->gpt, INIT_XAVIER_PER_HEAD, options->seed);
+    TRY(passes_create(&bench->passes, config, pass_tokens, err));
+    TRY(lanes_create(&bench->lanes, &bench->gpt, &bench->passes, options->lanes, err));
+    return rows_create(&bench->rows, options, err);
+}
+
+static void bench_destroy(Bench *bench)
+{
+    rows_free(&bench->rows);
+    lanes_destroy(&bench->lanes);
+    passes_destroy(&bench->passes);
+    gpt_destroy(&bench->gpt);
+}
+
+static Status measure(BenchReport *report, Bench *bench, const BenchOptions *options,
+                      Error *err)
+{
+    const GptConfig *config = &options->config;
+    report->threads = bench->passes.threads;
+    report->tokens = bench->rows.batch.batch.tokens;
     report->operations = bench_operations(config);
     report->peak = limits_peak(report->threads);
     TRY(limits_product(&report->product, report->threads, err));
-    TRY(time_steps(report, gpt, lanes, options, &rows->batch, err));
+    TRY(time_steps(report, &bench->gpt, &bench->lanes, options, &bench->rows.batch,
+                   err));
     if (options->repeats == 0)
         return STATUS_OK;
     int64_t rows_a_lane = (options->rows + options->lanes - 1) / options->lanes;
-    int64_t rows_a_pass = pass_tokens / config->context;
+    int64_t rows_a_pass = bench->passes.tokens / config->context;
     if (rows_a_pass > rows_a_lane)
         rows_a_pass = rows_a_lane;
-    return bench_phases(report, gpt, options, rows_a_pass * config->context,
+    return bench_phases(report, &bench->gpt, options, rows_a_pass * config->context,
                         (options->rows + rows_a_pass - 1) / rows_a_pass, err);
 }
 
 Status bench_run(BenchReport *report, const BenchOptions *options, Error *err)
 {
     *report = (BenchReport){0};
-    Gpt gpt = {0};
-    Passes passes = {0};
-    Lanes lanes = {0};
-    RandomRows rows = {0};
-    Status status = run(report, &gpt, &passes, &lanes, &rows, options, err);
-    rows_free(&rows);
-    lanes_destroy(&lanes);
-    passes_destroy(&passes);
-    gpt_destroy(&gpt);
+    Bench bench = {0};
+    Status status = bench_create(&bench, options, err);
+    if (status == STATUS_OK)
+        status = measure(report, &bench, options, err);
+    bench_destroy(&bench);
+    return status;
+}
+
+static Status write_step(const Bench *bench, const BenchOptions *options, GptLoss loss,
+                         const char *path, Error *err)
+{
+    const ParamTable *table = &bench->gpt.table;
+    size_t count = (size_t)table->count + 3;
+    int64_t shape[2] = {options->rows, options->config.context};
+    int64_t one = 1;
+    real mean = (real)(loss.nats / (double)loss.targets);
+    Tensor *tensors;
+    TRY(memory_allocate(&tensors, count, sizeof *tensors, "the gradients' file", err));
+    for (int64_t i = 0; i < table->count; i++) {
+        const ParamInfo *info = &table->items[i];
+        int64_t sizes[2] = {info->rows, info->cols};
+        tensors[i] =
+            tensor_of_reals(info->name, bench->lanes.grads[0] + info->offset, 2, sizes);
+    }
+    tensors[count - 3] = tensor_of_reals("loss", &mean, 1, &one);
+    for (size_t i = 0; i < 2; i++)
+        tensors[count - 2 + i] =
+            (Tensor){.name = i == 0 ? "ids" : "targets",
+                     .dtype = DTYPE_I32,
+                     .rank = 2,
+                     .shape = {shape[0], shape[1]},
+                     .data = i == 0 ? bench->rows.batch.batch.ids
+                                    : bench->rows.batch.batch.targets};
+    Status status = safetensors_write(path, tensors, count, NULL, 0, err);
+    memory_free(tensors);
+    return status;
+}
+
+Status bench_dump(const BenchOptions *options, const char *folder, Error *err)
+{
+    Bench bench = {0};
+    char path[PATH_SIZE];
+    GptDropout dropout = {0};
+    ModelTokens tokens = {.bos = -1, .eos = -1};
+    TRY(folder_create(folder, err));
+    TRY(path_join(path, folder, "step.safetensors", err));
+    Status status = bench_create(&bench, options, err);
+    if (status == STATUS_OK)
+        status = weights_save(&bench.gpt, &tokens, folder, err);
+    if (status == STATUS_OK) {
+        GptLoss loss = lanes_gradient(&bench.lanes, &bench.rows.batch, &dropout);
+        status = write_step(&bench, options, loss, path, err);
+    }
+    bench_destroy(&bench);
     return status;
 }

@@ -48,6 +48,11 @@ typedef struct {
 
 Status bench_run(BenchReport *report, const BenchOptions *options, Error *err);
 
+/* Writes what another program needs to check us: into folder the model before the first
+ * step (config.json, model.safetensors) and step.safetensors with "ids" and "targets"
+ * (B, T), "loss" (1) and the gradient of the mean loss by every tensor under its name. */
+Status bench_dump(const BenchOptions *options, const char *folder, Error *err);
+
 double bench_operations(const GptConfig *config);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/math/tile.h"
+#include "model/math/transpose.h"
 #include "model/math/vec.h"
 
 /* Queries that are worked on together. With 16 the causal edge wastes 8 columns a row on
@@ -35,13 +36,19 @@ static real *carve(real **scratch, int64_t count)
 static void copy_transposed(real *to, int64_t columns, const real *from, real scale,
                             const AttentionShape *shape)
 {
+    transpose_copy(to, columns, from, shape->stride, shape->n, shape->D, scale);
     for (int64_t d = 0; d < shape->D; d++) {
-        real *row = to + d * columns;
-        for (int64_t j = 0; j < shape->n; j++)
-            row[j] = scale * from[j * shape->stride + d];
         for (int64_t j = shape->n; j < columns; j++)
-            row[j] = 0;
+            to[d * columns + j] = 0;
     }
+}
+
+/* The mask: -inf for the keys behind the visible ones, where exp then gives 0. Rows can so
+ * be worked on in whole vectors. */
+static void hide(real *scores, int64_t visible, int64_t wide)
+{
+    for (int64_t j = visible; j < wide; j++)
+        scores[j] = -INFINITY;
 }
 
 /* to (n, depth) = scale from; columns from D on are zero. */
@@ -75,18 +82,17 @@ void attention_forward(real *z, real *logsum, const real *q, const real *k,
     for (int64_t first = 0; first < n; first += QUERIES) {
         int64_t rows = smaller(QUERIES, n - first);
         int64_t seen = first + rows; /* keys that any of these queries may see */
+        int64_t wide = tile_round(seen);
         /* (a) s = q k^T / sqrt(D) */
         tile_matmul(tile, columns, q + first * shape->stride, shape->stride, 1, kt,
-                    columns, rows, tile_round(seen), D, false);
+                    columns, rows, wide, D, false);
         /* (b) without the division: that comes after the mix, on D numbers not i */
         real inverse[QUERIES];
         for (int64_t r = 0; r < rows; r++) {
             real *p = tile + r * columns;
-            int64_t visible = first + r + 1;
-            real top = vec_max(p, visible);
-            real sum = vec_exp_sum(p, p, top, visible);
-            for (int64_t j = visible; j < seen; j++)
-                p[j] = 0;
+            hide(p, first + r + 1, wide);
+            real top = vec_max(p, wide);
+            real sum = vec_exp_sum(p, p, top, wide);
             logsum[first + r] = top + (real)log((double)sum);
             inverse[r] = 1 / sum;
         }
@@ -142,14 +148,11 @@ void attention_backward(real *dq, real *dk, real *dv, const real *dz, const real
             real *p_row = p + r * columns;
             real *ds_row = ds + r * columns;
             real mean = vec_dot(dz + i * shape->stride_z, z + i * shape->stride_z, D);
-            vec_exp_sum(p_row, p_row, logsum[i], i + 1); /* (b) */
+            hide(p_row, i + 1, wide);
+            vec_exp_sum(p_row, p_row, logsum[i], wide); /* (b) */
 #pragma omp simd
-            for (int64_t j = 0; j <= i; j++) /* (e) */
+            for (int64_t j = 0; j < wide; j++) /* (e) */
                 ds_row[j] = p_row[j] * (ds_row[j] - mean);
-            for (int64_t j = i + 1; j < seen; j++) {
-                p_row[j] = 0;
-                ds_row[j] = 0;
-            }
         }
         /* (d) dv_j += sum_i p_ij dz_i */
         tile_matmul(dvalues, depth, p, 1, columns, douts + first * depth, depth, seen,

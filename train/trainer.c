@@ -56,6 +56,13 @@ static Status open_streams(Trainer *trainer, Error *err)
                             .shuffle = true};
     TRY(batch_stream_open(&trainer->stream, data->train, data->tokenizer, &batches,
                           err));
+    int64_t step_rows = options->batch_tokens / options->model.context;
+    if (step_rows > trainer->stream.epoch_rows)
+        return error_set(err, STATUS_USAGE,
+                         "a step of %lld tokens has %lld rows of %d, more than the "
+                         "training split's %lld: take a smaller batch",
+                         (long long)options->batch_tokens, (long long)step_rows,
+                         row_tokens, (long long)trainer->stream.epoch_rows);
     BatchOptions plain = {.row_tokens = row_tokens};
     TRY(batch_stream_open(&trainer->probe_stream, data->validation, data->tokenizer,
                           &plain, err));

@@ -1,24 +1,37 @@
 #include "scripts/startup.h"
 
 #include <omp.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "model/math/blas.h"
 
-static const char MARK[] = "JUEJU_BLAS_CHOSEN";
+static const char MARK[] = "JUEJU_STARTED";
 static const char CORETYPE[] = "OPENBLAS_CORETYPE";
+static const char SPINCOUNT[] = "GOMP_SPINCOUNT";
+
+/* A choice of the user's own stays. */
+static bool propose(const char *name, const char *value)
+{
+    return value != NULL && getenv(name) == NULL && setenv(name, value, 1) == 0;
+}
 
 void startup_blas(char **argv)
 {
-    const char *better = blas_better_kernels();
-    /* A choice of the user's own stays. */
-    if (better != NULL && getenv(CORETYPE) == NULL && getenv(MARK) == NULL &&
-        setenv(CORETYPE, better, 1) == 0 && setenv(MARK, "1", 1) == 0) {
-        execv("/proc/self/exe", argv);
-        /* No /proc: go on with the slow kernels; startup_describe names them. */
+    bool changed = false;
+    if (getenv(MARK) == NULL && setenv(MARK, "1", 1) == 0) {
+        changed |= propose(CORETYPE, blas_better_kernels());
+        /* Threads that wait for others spin for about 10 us and then sleep. The default,
+         * milliseconds, takes the processor from the very threads that they wait for as
+         * soon as anything else runs on the machine. */
+        if (getenv("OMP_WAIT_POLICY") == NULL)
+            changed |= propose(SPINCOUNT, "10000");
     }
+    if (changed)
+        execv("/proc/self/exe", argv);
+    /* No /proc: go on as we are; startup_describe names kernels that do not fit. */
     blas_single_thread();
 }
 

@@ -4,10 +4,11 @@
 
 #include <stdint.h>
 
-/* Call first in main. When OpenBLAS chose kernels that do not fit this CPU, sets
- * OPENBLAS_CORETYPE and runs the program again in this process (once: the environment
- * remembers), since the library reads it only while it loads. Then keeps OpenBLAS to one
- * thread a call: threads belong to us. */
+/* Call first in main. Two libraries read their settings from the environment while they
+ * load: OpenBLAS which kernels to take (when it chose ones that do not fit this CPU), and
+ * OpenMP how long a waiting thread spins. What is missing is set and the program runs itself
+ * again in this process, once. Then OpenBLAS is kept to one thread a call: threads belong to
+ * us. */
 void startup_blas(char **argv);
 
 /* threads of a command: 0 means one per processor that this process may use. */

@@ -45,6 +45,26 @@ static void the_share_of_zeros_is_p_and_the_mean_stays(void **state)
     }
 }
 
+/* Columns share the bits of a random number by fours: none may follow from another. */
+static void neighbours_are_dropped_independently(void **state)
+{
+    (void)state;
+    Pool pool = {0};
+    const double p = 0.3;
+    real *x = ones(&pool);
+    dropout_apply(x, p, KEY, 0, N, C);
+    for (int64_t apart = 1; apart <= 5; apart++) {
+        int64_t both = 0, pairs = N * (C - apart);
+        for (int64_t n = 0; n < N; n++) {
+            for (int64_t j = 0; j + apart < C; j++)
+                both += x[n * C + j] == 0 && x[n * C + j + apart] == 0;
+        }
+        double share = (double)both / (double)pairs;
+        assert_true(fabs(share - p * p) <= 5 * sqrt(p * p / (double)pairs));
+    }
+    pool_free(&pool);
+}
+
 static void p_of_zero_changes_nothing(void **state)
 {
     (void)state;
@@ -136,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_share_of_zeros_is_p_and_the_mean_stays),
+        cmocka_unit_test(neighbours_are_dropped_independently),
         cmocka_unit_test(p_of_zero_changes_nothing),
         cmocka_unit_test(the_same_inputs_are_dropped_again),
         cmocka_unit_test(no_split_of_the_rows_changes_the_mask),

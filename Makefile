@@ -195,6 +195,16 @@ check-tsan:  ## the tests under the thread sanitizer, built by clang
 	@scripts/deps.sh clang
 	@$(MAKE) $(QUIET) test MODE=tsan CC=clang BUILD=build/tsan-float
 
+# ---- speed --------------------------------------------------------------------------
+bench:  ## tokens a second, phase by phase, against this machine's limits; a line to the CSV
+	@scripts/deps.sh build
+	@$(MAKE) $(QUIET) all >&2
+	@$(PROGRAM) bench --csv tests/bench/results.csv $(ARGS)
+
+peers:  ## check and race against PyTorch (python3-torch must be there)
+	@$(MAKE) $(QUIET) all >&2
+	@JUEJU=$(PROGRAM) tests/bench/peers.sh
+
 # ---- housekeeping -------------------------------------------------------------------
 format:  ## clang-format every source file
 	clang-format -i $(shell git ls-files -co --exclude-standard '*.c' '*.h')
@@ -208,7 +218,7 @@ clean:  ## remove everything that was built
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  */\1\t/p; s/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
-.PHONY: all gradcheck train quick sample test test-programs print-tests check-asan check-tsan format lint clean help FORCE
+.PHONY: all gradcheck train quick sample test test-programs print-tests check-asan check-tsan bench peers format lint clean help FORCE
 .SECONDARY:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -190,8 +190,7 @@ static void lay_out(PhaseWork *w, Arena *arena)
     w->logsum = arena_reals(arena, config->heads * w->N);
     w->scratch =
         arena_reals(arena, heads_scratch(w->T, config->heads, gpt_head_size(config)));
-    int64_t rows = w->N < CROSSENTROPY_ROWS ? w->N : CROSSENTROPY_ROWS;
-    w->logits = arena_reals(arena, rows * w->V);
+    w->logits = arena_reals(arena, crossentropy_scratch(w->N, w->V));
     w->ids = arena_take(arena, N, sizeof *w->ids);
     w->targets = arena_take(arena, N, sizeof *w->targets);
     w->places = arena_take(arena, N, sizeof *w->places);

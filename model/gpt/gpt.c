@@ -18,7 +18,7 @@ struct GptWork {
     LayerNormSaved norm;
     real *normed;  /* f (N, C) */
     real *dstream; /* (N, C) */
-    real *logits;  /* (min(N, CROSSENTROPY_ROWS), V) */
+    real *logits;  /* crossentropy_scratch */
 };
 
 static const GptDropout NO_DROPOUT = {0};
@@ -72,8 +72,7 @@ static void layout(GptWork *work, Arena *arena, const GptConfig *config, int64_t
                                 .inverse = arena_reals(arena, N)};
     to->normed = arena_reals(arena, N * C);
     to->dstream = arena_reals(arena, N * C);
-    int64_t rows = N < CROSSENTROPY_ROWS ? N : CROSSENTROPY_ROWS;
-    to->logits = arena_reals(arena, rows * config->vocab_size);
+    to->logits = arena_reals(arena, crossentropy_scratch(N, config->vocab_size));
 }
 
 size_t gpt_work_bytes(const GptConfig *config, int64_t max_tokens)

@@ -297,12 +297,11 @@ static void work_takes_the_bytes_that_its_parts_need(void **state)
     const int64_t V = 17, T = 13, C = 12, L = 2, H = 3, F = 20;
     const int64_t sizes[] = {1, 12, 13, 26, 127, 128, 129, 1500};
     for (int i = 0; i < 8; i++) {
-        int64_t N = sizes[i], rows = N < CROSSENTROPY_ROWS ? N : CROSSENTROPY_ROWS,
-                longest = N < T ? N : T;
+        int64_t N = sizes[i], longest = N < T ? N : T;
         int64_t saved = 4 * N + 3 * N * C + N * 3 * C + N * C + H * N + 2 * N * F;
         int64_t scratch = N * 3 * C + 2 * N * C + heads_scratch(longest, H, C / H);
-        int64_t reals =
-            (L + 1) * N * C + L * saved + scratch + 2 * N + 2 * N * C + rows * V;
+        int64_t reals = (L + 1) * N * C + L * saved + scratch + 2 * N + 2 * N * C +
+                        crossentropy_scratch(N, V);
         int64_t takes = 2 + (L + 1) + 12 * L + 4 + 5;
         size_t bytes = gpt_work_bytes(&config, N);
         size_t least = (size_t)reals * sizeof(real);

@@ -181,10 +181,12 @@ static void show_record(void *context, const TrainRecord *record)
             record->gradient_norm, record->tokens_per_second, left);
     if (!record->evaluated)
         return;
-    fprintf(stderr, "  validation %.4f nats a token (Han %.4f)%s\n",
-            evaluation_nats(&record->validation),
-            evaluation_class_nats(&record->validation, LOSS_HAN),
-            record->best ? ", the best so far" : "");
+    fprintf(stderr, "  validation %.4f nats a token",
+            evaluation_nats(&record->validation));
+    if (record->validation.tokens[LOSS_HAN] > 0)
+        fprintf(stderr, " (Han %.4f)",
+                evaluation_class_nats(&record->validation, LOSS_HAN));
+    fputs(record->best ? ", the best so far\n" : "\n", stderr);
     show_layers(record);
 }
 
@@ -282,11 +284,16 @@ static Status run_trainer(Trainer *trainer, const TrainValues *values,
     return STATUS_OK;
 }
 
-static Status train_on(const PreparedSet *set, TrainValues *values, const char *out,
-                       const char *last, Error *err)
+static Status train_on(const PreparedSet *set, const TrainValues *values,
+                       const json_t *recipe, const char *out, const char *last,
+                       Error *err)
 {
-    if (values->train.model.mlp_width == 0)
-        values->train.model.mlp_width = 4 * values->train.model.width;
+    TrainOptions options = values->train;
+    if (options.model.mlp_width == 0)
+        options.model.mlp_width = 4 * options.model.width;
+    options.seed = (uint64_t)values->common.seed;
+    options.folder = out;
+    options.recipe = recipe;
     char fingerprint[32];
     snprintf(fingerprint, sizeof fingerprint, "%016llx",
              (unsigned long long)set->stats.parts[PART_TRAIN].digest);
@@ -295,10 +302,8 @@ static Status train_on(const PreparedSet *set, TrainValues *values, const char *
                       .tokenizer = &set->tokenizer,
                       .folder = set->path,
                       .fingerprint = fingerprint};
-    values->train.seed = (uint64_t)values->common.seed;
-    values->train.folder = out;
     Trainer *trainer;
-    TRY(trainer_create(&trainer, &values->train, &data, err));
+    TRY(trainer_create(&trainer, &options, &data, err));
     Status status = run_trainer(trainer, values, set, out, last, err);
     trainer_destroy(trainer);
     return status;
@@ -338,9 +343,8 @@ static Status train(TrainValues *values, const char *set_path, int argc, char **
     json_t *recipe = NULL;
     if (status == STATUS_OK)
         status = settle_recipe(&recipe, values, last, argc, argv, err);
-    values->train.recipe = recipe;
     if (status == STATUS_OK)
-        status = train_on(set, values, out, last, err);
+        status = train_on(set, values, recipe, out, last, err);
     json_decref(recipe);
     prepared_close(set);
     memory_free(set);

@@ -15,7 +15,8 @@ static void print_point(uint32_t point, FILE *stream)
     if (control)
         point = 0xFFFD;
     char bytes[UTF8_MAXIMUM];
-    fwrite(bytes, 1, utf8_encode(bytes, point), stream);
+    size_t length = utf8_encode(bytes, point);
+    fwrite(bytes, 1, length, stream);
 }
 
 static void print_points(const uint32_t *points, size_t count, FILE *stream)

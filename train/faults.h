@@ -5,7 +5,8 @@
 #include "model/gpt/gpt.h"
 
 /* Fills err with the step, the loss (a mean), the norm and the first tensor, in the order of
- * the forward pass, whose weights or else whose gradients are not finite. STATUS_NUMERIC. */
+ * the forward pass, whose weights or else whose gradients are not finite; when all are, the
+ * tensor with the largest weight. STATUS_NUMERIC. */
 Status faults_explain(const Gpt *gpt, const real *grads, double loss, double norm,
                       int64_t step, double rate, Error *err);
 

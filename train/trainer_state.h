@@ -31,8 +31,8 @@ struct Trainer {
     BatchStream stream;
     Metrics metrics;
     FileMap copied[CHECKPOINT_COPIED]; /* files of the set that checkpoints repeat */
-    LayerProbe *layers; /* (L) */
-    RowBatch probe;     /* the first validation rows */
+    LayerProbe *layers;                /* (L) */
+    RowBatch probe;                    /* the first validation rows */
     BatchStream probe_stream;
     int lock; /* on the run's folder while it runs; -1: none */
     TrainPlace place;

@@ -61,7 +61,7 @@ static void lay_out(Decoder *d)
     BlockPanels *blocks = arena_take(&d->arena, (size_t)config->layers, sizeof *blocks);
     d->blocks = blocks;
     for (int64_t l = 0; l < config->layers; l++) {
-        BlockPanels counted;
+        BlockPanels counted = {0};
         BlockPanels *block = blocks != NULL ? &blocks[l] : &counted;
         panels_layout(&block->qkv, &d->arena, C, 3 * C);
         panels_layout(&block->out, &d->arena, C, C);

@@ -21,7 +21,7 @@ typedef struct {
     GptParams params; /* view of values */
 } Gpt;
 
-/* All weights zero; follow with gpt_init or weights_load. The config is checked. */
+/* All weights zero; follow with gpt_init. The config is checked. */
 Status gpt_create(Gpt *gpt, const GptConfig *config, Error *err);
 void gpt_destroy(Gpt *gpt);
 

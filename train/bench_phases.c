@@ -200,7 +200,7 @@ static void lay_out(PhaseWork *w, Arena *arena)
 static void fill(PhaseWork *w)
 {
     size_t reals = w->arena.size / sizeof(real);
-    real *all = (real *)w->arena.base;
+    real *all = w->flat; /* the arena's first array */
     for (size_t i = 0; i < reals; i++)
         all[i] = (real)((double)(i % 13) / 64 - 0.1);
     for (int64_t n = 0; n < w->N; n++) {

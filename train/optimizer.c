@@ -32,11 +32,11 @@ static Status create_scratch(Optimizer *optimizer, Error *err)
             need = scratch_of(info);
     }
     int threads = omp_get_max_threads();
-    TRY(memory_allocate(&optimizer->scratch, (size_t)threads, sizeof(Arena),
-                        "Muon's scratch", err));
+    TRY(memory_allocate(&optimizer->scratch, (size_t)threads,
+                        sizeof *optimizer->scratch, "Muon's scratch", err));
     for (; optimizer->threads < threads; optimizer->threads++)
-        TRY(arena_create(&optimizer->scratch[optimizer->threads],
-                         (size_t)need * sizeof(real), "Muon's scratch", err));
+        TRY(memory_allocate(&optimizer->scratch[optimizer->threads], (size_t)need,
+                            sizeof(real), "Muon's scratch", err));
     return STATUS_OK;
 }
 
@@ -63,7 +63,7 @@ Status optimizer_create(Optimizer *optimizer, const Gpt *gpt,
 void optimizer_destroy(Optimizer *optimizer)
 {
     for (int i = 0; i < optimizer->threads; i++)
-        arena_destroy(&optimizer->scratch[i]);
+        memory_free(optimizer->scratch[i]);
     memory_free(optimizer->scratch);
     memory_free(optimizer->m);
     memory_free(optimizer->v);
@@ -85,7 +85,7 @@ static void update_muon(Optimizer *optimizer, Gpt *gpt, const real *grads,
         const ParamInfo *info = &table->items[i];
         if (!is_block_matrix(info))
             continue;
-        real *scratch = (real *)optimizer->scratch[omp_get_thread_num()].base;
+        real *scratch = optimizer->scratch[omp_get_thread_num()];
         int64_t cols = info->cols / parts_of(info);
         for (int64_t part = 0; part < parts_of(info); part++) {
             size_t at = info->offset + (size_t)(part * cols);

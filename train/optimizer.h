@@ -25,7 +25,7 @@ typedef struct {
     OptimizerOptions options;
     const Gpt *gpt;
     real *m, *v; /* flat buffers as gpt->values, owned; Muon keeps its momentum in m */
-    Arena *scratch; /* one per thread, for Muon; owned */
+    real **scratch; /* (threads) for Muon; owned */
     int threads;
     int64_t updates; /* done so far */
 } Optimizer;

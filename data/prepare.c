@@ -48,6 +48,16 @@ static void show_reading(void *context, int64_t done, int64_t total)
 
 /* ---- input ------------------------------------------------------------------------- */
 
+enum { FEW_POEMS = 100 };
+
+/* In a handful of poems, or in a running text, every character counts. */
+static int64_t choose_minimum(const Work *work)
+{
+    if (work->options->minimum_count > 0)
+        return work->options->minimum_count;
+    return work->options->stream || work->poems.count < FEW_POEMS ? 1 : 2;
+}
+
 static Status read_poems(Work *work, Error *err)
 {
     const PrepareOptions *options = work->options;
@@ -62,6 +72,7 @@ static Status read_poems(Work *work, Error *err)
                     options->source_count, &corpus, err));
     if (work->poems.count == 0)
         return error_set(err, STATUS_INPUT, "no poems in the sources");
+    work->report->minimum_count = choose_minimum(work);
     return memory_allocate(&work->report->group_duplicates,
                            work->report->corpus.group_count,
                            sizeof *work->report->group_duplicates, "the counts", err);
@@ -121,7 +132,7 @@ static void count_poem(Work *work, const Poem *poem, int64_t number)
 static void drop_rare_points(Work *work)
 {
     for (size_t point = 0; point < CODE_POINTS; point++) {
-        if (work->homes[point] < work->options->minimum_count)
+        if (work->homes[point] < work->report->minimum_count)
             work->counts[point] = 0;
     }
 }
@@ -129,7 +140,7 @@ static void drop_rare_points(Work *work)
 static Status write_vocabulary(Work *work, const char *folder, Error *err)
 {
     char path[PATH_SIZE];
-    TRY(tokenizer_build(&work->tokenizer, work->counts, work->options->minimum_count,
+    TRY(tokenizer_build(&work->tokenizer, work->counts, work->report->minimum_count,
                         err));
     work->report->vocab_size = work->tokenizer.size;
     TRY(path_join(path, folder, "tokenizer.json", err));

@@ -87,14 +87,14 @@ static json_t *warnings_json(const CorpusNote *notes, size_t count)
     return list;
 }
 
-static json_t *options_json(const PrepareOptions *options)
+static json_t *options_json(const PrepareOptions *options, int64_t minimum_count)
 {
     json_t *sources = json_array();
     for (int i = 0; i < options->source_count; i++)
         json_array_append_new(sources, json_string(options->sources[i]));
     return json_pack("{s:o, s:I, s:b, s:b, s:I}", "sources", sources, "min_count",
-                     (json_int_t)options->minimum_count, "lenient", options->lenient,
-                     "stream", options->stream, "seed", (json_int_t)options->seed);
+                     (json_int_t)minimum_count, "lenient", options->lenient, "stream",
+                     options->stream, "seed", (json_int_t)options->seed);
 }
 
 Status stats_to_json(json_t **out, const PrepareReport *report,
@@ -113,8 +113,8 @@ Status stats_to_json(json_t **out, const PrepareReport *report,
         part_json(&report->parts[PART_TEST]), "groups", groups_json(report), "skipped",
         notes_json(corpus->skipped, corpus->skipped_count), "split", "clusters",
         (json_int_t)report->clusters, "clustered_poems", (json_int_t)report->clustered,
-        "options", options_json(options), "stream", options->stream, "input_digest",
-        digest_json(report->input_digest), "warnings",
+        "options", options_json(options, report->minimum_count), "stream",
+        options->stream, "input_digest", digest_json(report->input_digest), "warnings",
         warnings_json(corpus->warnings, corpus->warning_count));
     if (*out == NULL)
         return error_set(err, STATUS_MEMORY,

@@ -29,8 +29,8 @@ typedef struct {
 typedef struct {
     const char *const *sources;
     int source_count;
-    const char *root; /* of the collections; NULL: only paths */
-    int64_t minimum_count;
+    const char *root;      /* of the collections; NULL: only paths */
+    int64_t minimum_count; /* 0: chosen by the size of the set */
     bool lenient;
     bool stream;
     uint64_t seed; /* of the split */
@@ -46,6 +46,7 @@ typedef struct {
     int64_t duplicates;
     int64_t clusters, clustered; /* data/split.h */
     PartStats parts[PART_COUNT];
+    int64_t minimum_count; /* that was used */
     int32_t vocab_size;
     uint64_t input_digest; /* XXH3 of the clean poems with all their fields */
 } PrepareReport;

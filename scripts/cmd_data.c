@@ -41,7 +41,7 @@ static const Option OPTIONS[] = {
     {"min-count", 0, OPTION_INT, offsetof(DataOptions, minimum_count), "N",
      "a character must stand in N training poems (of a running text: N places) to get "
      "a "
-     "token; 0: 2, and 1 for a running text",
+     "token; 0: 2, and 1 for a running text or under 100 poems",
      0, 1e9, NULL},
     {"lenient", 0, OPTION_FLAG, offsetof(DataOptions, lenient), NULL,
      "keep what is sound of damaged files", 0, 0, NULL},
@@ -294,10 +294,7 @@ static Status run_prepare(const DataOptions *options, const Sources *sources,
     PrepareOptions prepare = {.sources = sources->items,
                               .source_count = sources->count,
                               .root = sources->root,
-                              .minimum_count = options->minimum_count > 0
-                                                   ? options->minimum_count
-                                               : options->stream ? 1
-                                                                 : 2,
+                              .minimum_count = options->minimum_count,
                               .lenient = options->lenient,
                               .stream = options->stream,
                               .seed = (uint64_t)options->common.seed,

@@ -190,6 +190,19 @@ static void show_record(void *context, const TrainRecord *record)
     show_layers(record);
 }
 
+/* Poems whose body with <bos> and <eos> does not fit into one row. Fields come off first. */
+static int64_t count_long_poems(const PoemSet *poems, int64_t context)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < poems->poems; i++) {
+        uint64_t first = poems->offsets[i];
+        while (poems->ids[first] != TOKEN_BOS)
+            first++;
+        count += (int64_t)(poems->offsets[i + 1] - first) - 1 > context;
+    }
+    return count;
+}
+
 static void show_start(const Trainer *trainer, const PreparedSet *set, const char *out)
 {
     const Gpt *gpt = trainer_model(trainer);
@@ -204,6 +217,14 @@ static void show_start(const Trainer *trainer, const PreparedSet *set, const cha
     const PartStats *train = &set->stats.parts[PART_TRAIN];
     fprintf(stderr, "set: %s, %lld poems and %lld body tokens to train on\n", set->path,
             (long long)train->poems, (long long)train->body_tokens);
+    if (!set->stream) {
+        int64_t cut = count_long_poems(&set->parts[PART_TRAIN], config->context);
+        if (cut > 0)
+            fprintf(stderr,
+                    "note: %lld poems are longer than %lld tokens and are cut after a "
+                    "sentence\n",
+                    (long long)cut, (long long)config->context);
+    }
     fprintf(stderr, "machine: %s\nrun: %s", machine, out);
     if (trainer_step(trainer) > 0)
         fprintf(stderr, ", going on after step %lld", (long long)trainer_step(trainer));

@@ -48,6 +48,11 @@ static Status open_streams(Trainer *trainer, Error *err)
     const TrainOptions *options = &trainer->options;
     const TrainData *data = &trainer->data;
     int32_t row_tokens = (int32_t)options->model.context;
+    if (data->validation->poems == 0)
+        return error_set(err, STATUS_INPUT,
+                         "%s has no validation poems, which training needs to choose "
+                         "its best checkpoint: prepare a set of more different poems",
+                         data->folder);
     BatchOptions batches = {.row_tokens = row_tokens,
                             .seed = rng_hash(options->seed, STREAM_BATCHES),
                             .keep_form = options->keep_form,

@@ -17,7 +17,8 @@ static Status add_text(Metrics *metrics, const void *text, size_t size, Error *e
 {
     TRY(memory_reserve(&metrics->text, &metrics->capacity, metrics->used + size, 1,
                        "metrics.jsonl", err));
-    memcpy(metrics->text + metrics->used, text, size);
+    if (size > 0) /* nothing yet: text is NULL */
+        memcpy(metrics->text + metrics->used, text, size);
     metrics->used += size;
     return STATUS_OK;
 }

@@ -121,7 +121,7 @@ static TrainValues defaults(void)
                                 .muon_rate = 0.02,
                                 .muon_momentum = 0.95,
                                 .muon_decay = 0.1},
-                  .steps = 5000,
+                  .steps = 3600,
                   .warmup = 100,
                   .final_rate = 0.02,
                   .clip = 1,

@@ -11,7 +11,8 @@
  * us. */
 void startup_blas(char **argv);
 
-/* threads of a command: 0 means one per processor that this process may use. */
+/* threads of a command: 0 means one per processor that this process may use; then each is
+ * tied to its own. */
 void startup_threads(int64_t threads);
 
 /* "2 threads, OpenBLAS SkylakeX (serial)", for the first line of a log. */

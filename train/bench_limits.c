@@ -11,7 +11,7 @@
 enum {
     CHAINS =
         16, /* independent sums: two units times a latency of four to five, and more */
-    ROUNDS = 200000,
+    ROUNDS = 4000000, /* some 25 ms: waking the threads must not count */
     TRIES = 5,
     SIZE = 768,
 };

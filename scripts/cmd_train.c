@@ -338,6 +338,10 @@ static Status settle_recipe(json_t **recipe, TrainValues *values, const char *la
         TRY(checkpoint_recipe(recipe, last, err));
         return recipe_to_options(&INFO, values, *recipe, argc, argv, last, err);
     }
+    /* A short run would never leave the default's warm-up. */
+    int64_t tenth = values->train.steps / 10;
+    if (values->train.warmup > tenth && !options_given(&INFO, argc, argv, "warmup"))
+        values->train.warmup = tenth;
     *recipe = recipe_from_options(&INFO, values, NOT_RECIPE);
     return *recipe != NULL ? STATUS_OK
                            : error_set(err, STATUS_MEMORY, "no memory for the options");

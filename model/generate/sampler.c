@@ -168,7 +168,7 @@ static int32_t first_equal(const double *scores, double wanted, int64_t V)
 
 static bool before(const double *weights, int32_t a, int32_t b)
 {
-    return weights[a] > weights[b] || (weights[a] == weights[b] && a < b);
+    return weights[a] > weights[b] || (a < b && weights[a] == weights[b]);
 }
 
 static void swap(int32_t *a, int32_t *b)
@@ -264,7 +264,7 @@ static double keep_largest(Sampler *sampler, const SamplerSettings *settings,
     }
     double smallest = weights[last];
     for (int64_t i = 0; i < V; i++) {
-        bool stays = weights[i] > smallest || (weights[i] == smallest && i <= last);
+        bool stays = weights[i] > smallest || (i <= last && weights[i] == smallest);
         weights[i] = stays ? weights[i] : 0;
     }
     return kept;

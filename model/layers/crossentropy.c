@@ -47,19 +47,22 @@ static void take_exponentials(const Rows *at, int64_t block, int64_t first,
     }
 }
 
-/* (d) l_n = m + log sum_b s_nb exp(m_nb - m), m the largest m_nb. */
+/* (d) l_n = m + log sum_b s_nb exp(m_nb - m), m the largest m_nb; kept as m and the sum
+ * while blocks come in. */
 static real log_sum(const Rows *at, int64_t n)
 {
-    int64_t blocks = column_blocks(at->V);
     real top = at->tops[n];
-    for (int64_t b = 1; b < blocks; b++) {
-        real other = at->tops[b * at->rows + n];
-        top = other > top ? other : top;
+    double sum = (double)at->sums[n];
+    for (int64_t b = 1; b < column_blocks(at->V); b++) {
+        real next = at->tops[b * at->rows + n];
+        double adds = (double)at->sums[b * at->rows + n];
+        if (next > top) {
+            sum = sum * (double)vec_exp_one(top - next) + adds;
+            top = next;
+        } else {
+            sum += adds * (double)vec_exp_one(next - top);
+        }
     }
-    double sum = 0;
-    for (int64_t b = 0; b < blocks; b++)
-        sum += (double)at->sums[b * at->rows + n] *
-               (double)vec_exp_one(at->tops[b * at->rows + n] - top);
     return top + (real)log(sum);
 }
 

@@ -13,23 +13,7 @@
 #include <cmocka.h>
 
 #include "model/base/files.h"
-#include "tests/base/scratch.h"
-
-static char root[PATH_SIZE];
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    scratch_create(root);
-    return 0;
-}
-
-static int remove_scratch(void **state)
-{
-    (void)state;
-    scratch_remove(root);
-    return 0;
-}
+#include "tests/base/scratch_root.h"
 
 /* ---- mapping ------------------------------------------------------------------------ */
 

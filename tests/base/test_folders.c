@@ -23,25 +23,9 @@
 
 #include "model/base/files.h"
 #include "model/base/rng.h"
-#include "tests/base/scratch.h"
+#include "tests/base/scratch_root.h"
 
 enum { FILES = 4, KILLS = 40 };
-
-static char root[PATH_SIZE];
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    scratch_create(root);
-    return 0;
-}
-
-static int remove_scratch(void **state)
-{
-    (void)state;
-    scratch_remove(root);
-    return 0;
-}
 
 /* Replaces the folder by one whose files all hold `generation`. */
 static Status write_generation(const char *path, int64_t generation, Error *err)

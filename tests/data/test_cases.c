@@ -12,24 +12,8 @@
 
 #include <cmocka.h>
 
-#include "tests/base/scratch.h"
+#include "tests/base/scratch_root.h"
 #include "tests/data/texts.h"
-
-static char root[PATH_SIZE];
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    scratch_create(root);
-    return 0;
-}
-
-static int remove_scratch(void **state)
-{
-    (void)state;
-    scratch_remove(root);
-    return 0;
-}
 
 /* One input and what becomes of it. Either `error` is part of the message, or the first
  * poem's body is `body` (NULL: no look at it) and `kept` of `read` works are kept. */

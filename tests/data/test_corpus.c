@@ -6,24 +6,8 @@
 
 #include <cmocka.h>
 
-#include "tests/base/scratch.h"
+#include "tests/base/scratch_root.h"
 #include "tests/data/texts.h"
-
-static char root[PATH_SIZE];
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    scratch_create(root);
-    return 0;
-}
-
-static int remove_scratch(void **state)
-{
-    (void)state;
-    scratch_remove(root);
-    return 0;
-}
 
 /* Writes root/name, with the folders above it. */
 static void put(const char *name, const char *text)

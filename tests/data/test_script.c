@@ -7,7 +7,7 @@
 
 #include "data/script.h"
 #include "model/base/memory.h"
-#include "tests/base/scratch.h"
+#include "tests/base/scratch_root.h"
 #include "tests/data/texts.h"
 
 static void assert_folded(const char *text, const char *expected)
@@ -59,22 +59,6 @@ static void the_pairs_that_t2s_leaves_apart_are_folded(void **state)
 }
 
 /* ---- one script ------------------------------------------------------------------------ */
-
-static char root[PATH_SIZE];
-
-static int make_scratch(void **state)
-{
-    (void)state;
-    scratch_create(root);
-    return 0;
-}
-
-static int remove_scratch(void **state)
-{
-    (void)state;
-    scratch_remove(root);
-    return 0;
-}
 
 static void put(const char *name, const char *text)
 {

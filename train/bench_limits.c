@@ -75,7 +75,8 @@ static void own_product(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_
                         real alpha, const real *a, int64_t lda, const real *b,
                         int64_t ldb, real beta, real *c, int64_t ldc)
 {
-    product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
+    product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb,
+                   (TileStart){beta == 1 ? c : NULL, ldc}, c, ldc);
 }
 
 static double product_rate(Product product, const real *a, const real *b, real *c,

@@ -190,7 +190,7 @@ static void lay_out(PhaseWork *w, Arena *arena)
     w->logsum = arena_reals(arena, config->heads * w->N);
     w->scratch =
         arena_reals(arena, heads_scratch(w->T, config->heads, gpt_head_size(config)));
-    w->logits = arena_reals(arena, crossentropy_scratch(w->N, w->V));
+    w->logits = arena_reals(arena, crossentropy_scratch(w->N, w->C, w->V));
     w->ids = arena_take(arena, N, sizeof *w->ids);
     w->targets = arena_take(arena, N, sizeof *w->targets);
     w->places = arena_take(arena, N, sizeof *w->places);

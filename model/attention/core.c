@@ -11,6 +11,8 @@
  * average, and 16 rows fill the registers of tile_matmul twice. */
 enum { QUERIES = 16 };
 
+static const TileStart ZERO = {0};
+
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -84,8 +86,8 @@ void attention_forward(real *z, real *logsum, const real *q, const real *k,
         int64_t seen = first + rows; /* keys that any of these queries may see */
         int64_t wide = tile_round(seen);
         /* (a) s = q k^T / sqrt(D) */
-        tile_matmul(tile, columns, q + first * shape->stride, shape->stride, 1, kt,
-                    columns, rows, wide, D, false);
+        tile_matmul(tile, columns, ZERO, q + first * shape->stride, shape->stride, 1,
+                    kt, columns, rows, wide, D);
         /* (b) without the division: that comes after the mix, on D numbers not i */
         real inverse[QUERIES];
         for (int64_t r = 0; r < rows; r++) {
@@ -97,8 +99,8 @@ void attention_forward(real *z, real *logsum, const real *q, const real *k,
             inverse[r] = 1 / sum;
         }
         /* (c) z = p v */
-        tile_matmul(mix, depth, tile, columns, 1, values, depth, rows, depth, seen,
-                    false);
+        tile_matmul(mix, depth, ZERO, tile, columns, 1, values, depth, rows, depth,
+                    seen);
         for (int64_t r = 0; r < rows; r++) {
             real *out = z + (first + r) * shape->stride_z;
             for (int64_t d = 0; d < D; d++)
@@ -139,10 +141,10 @@ void attention_backward(real *dq, real *dk, real *dv, const real *dz, const real
         int64_t seen = first + rows;
         int64_t wide = tile_round(seen);
         /* (a) s again, and dp_ij = dz_i . v_j into ds */
-        tile_matmul(p, columns, q + first * shape->stride, shape->stride, 1, kt,
-                    columns, rows, wide, D, false);
-        tile_matmul(ds, columns, douts + first * depth, depth, 1, vt, columns, rows,
-                    wide, D, false);
+        tile_matmul(p, columns, ZERO, q + first * shape->stride, shape->stride, 1, kt,
+                    columns, rows, wide, D);
+        tile_matmul(ds, columns, ZERO, douts + first * depth, depth, 1, vt, columns,
+                    rows, wide, D);
         for (int64_t r = 0; r < rows; r++) {
             int64_t i = first + r;
             real *p_row = p + r * columns;
@@ -155,13 +157,13 @@ void attention_backward(real *dq, real *dk, real *dv, const real *dz, const real
                 ds_row[j] = p_row[j] * (ds_row[j] - mean);
         }
         /* (d) dv_j += sum_i p_ij dz_i */
-        tile_matmul(dvalues, depth, p, 1, columns, douts + first * depth, depth, seen,
-                    depth, rows, true);
+        tile_matmul(dvalues, depth, (TileStart){dvalues, depth}, p, 1, columns,
+                    douts + first * depth, depth, seen, depth, rows);
         /* (f) dq_i = sum_j ds_ij k_j / sqrt(D);  dk_j += sum_i ds_ij q_i / sqrt(D) */
-        tile_matmul(dqueries, depth, ds, columns, 1, keys, depth, rows, depth, seen,
-                    false);
-        tile_matmul(dkeys, depth, ds, 1, columns, queries + first * depth, depth, seen,
-                    depth, rows, true);
+        tile_matmul(dqueries, depth, ZERO, ds, columns, 1, keys, depth, rows, depth,
+                    seen);
+        tile_matmul(dkeys, depth, (TileStart){dkeys, depth}, ds, 1, columns,
+                    queries + first * depth, depth, seen, depth, rows);
         for (int64_t r = 0; r < rows; r++)
             memcpy(dq + (first + r) * shape->stride, dqueries + r * depth,
                    (size_t)D * sizeof(real));

@@ -77,15 +77,15 @@ void kvcache_attend(real *z, const KvCache *cache, int64_t row, int64_t layer,
     for (int64_t h = 0; h < cache->heads; h++) {
         /* s (1, length) = q (1, D) keys (D, length); the columns up to a whole vector
          * that come with it are never looked at */
-        tile_matmul(scores, cache->key_stride, q + h * D, D, 1,
+        tile_matmul(scores, cache->key_stride, (TileStart){0}, q + h * D, D, 1,
                     head_keys(cache, row, layer, h), cache->key_stride, 1,
-                    tile_round(length), D, false);
+                    tile_round(length), D);
         vec_scale(scores, scale, length);
         softmax_forward(scores, length);
         /* z (1, D) = p (1, length) values (length, D) */
-        tile_matmul(mixed, cache->value_stride, scores, length, 1,
+        tile_matmul(mixed, cache->value_stride, (TileStart){0}, scores, length, 1,
                     head_values(cache, row, layer, h), cache->value_stride, 1,
-                    cache->value_stride, length, false);
+                    cache->value_stride, length);
         memcpy(z + h * D, mixed, (size_t)D * sizeof(real));
     }
 }

@@ -46,8 +46,9 @@ static void multiply(real *c, int64_t ldc, const real *a, int64_t lda,
 {
     int64_t rows = panels_rows(m);
     for (int64_t first = 0; first < panels->stride; first += PANEL)
-        tile_matmul(c + first, ldc, a, lda, 1, panels->weight + first * panels->in,
-                    PANEL, rows, PANEL, panels->in, true);
+        tile_matmul(c + first, ldc, (TileStart){c + first, ldc}, a, lda, 1,
+                    panels->weight + first * panels->in, PANEL, rows, PANEL,
+                    panels->in);
 }
 
 void panels_write(real *c, int64_t ldc, const real *a, int64_t lda,
@@ -70,6 +71,7 @@ void panels_write_one(real *c, int64_t ldc, const real *a, int64_t lda,
                       const Panels *panels, int64_t panel, int64_t m)
 {
     int64_t first = panel * PANEL;
-    tile_matmul(c + first, ldc, a, lda, 1, panels->weight + first * panels->in, PANEL,
-                panels_rows(m), PANEL, panels->in, false);
+    tile_matmul(c + first, ldc, (TileStart){0}, a, lda, 1,
+                panels->weight + first * panels->in, PANEL, panels_rows(m), PANEL,
+                panels->in);
 }

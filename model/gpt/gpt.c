@@ -72,7 +72,7 @@ static void layout(GptWork *work, Arena *arena, const GptConfig *config, int64_t
                                 .inverse = arena_reals(arena, N)};
     to->normed = arena_reals(arena, N * C);
     to->dstream = arena_reals(arena, N * C);
-    to->logits = arena_reals(arena, crossentropy_scratch(N, config->vocab_size));
+    to->logits = arena_reals(arena, crossentropy_scratch(N, C, config->vocab_size));
 }
 
 size_t gpt_work_bytes(const GptConfig *config, int64_t max_tokens)

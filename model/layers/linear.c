@@ -1,20 +1,12 @@
 #include "model/layers/linear.h"
 
-#include <string.h>
-
 #include "model/math/blas.h"
 #include "model/math/vec.h"
 
 void linear_forward(real *y, const real *x, const LinearParams *params, int64_t N,
                     int64_t in, int64_t out)
 {
-    real beta = 0;
-    if (params->bias != NULL) {
-        for (int64_t n = 0; n < N; n++)
-            memcpy(y + n * out, params->bias, (size_t)out * sizeof(real));
-        beta = 1; /* the product is added to the bias */
-    }
-    matmul(PLAIN, PLAIN, N, out, in, 1, x, in, params->weight, out, beta, y, out);
+    matmul_bias(PLAIN, N, out, in, x, in, params->weight, out, params->bias, y, out);
 }
 
 void linear_backward(real *dx, const LinearParams *dparams, const real *dy,

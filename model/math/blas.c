@@ -36,9 +36,24 @@ void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real al
     if (m == 0 || n == 0)
         return;
     if ((beta == 0 || beta == 1) && product_fits(ta, m, n, k, lda))
-        product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
+        product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb,
+                       (TileStart){beta == 1 ? c : NULL, ldc}, c, ldc);
     else
         matmul_blas(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+void matmul_bias(Transpose tb, int64_t m, int64_t n, int64_t k, const real *a,
+                 int64_t lda, const real *b, int64_t ldb, const real *bias, real *c,
+                 int64_t ldc)
+{
+    if (bias != NULL && product_fits(PLAIN, m, n, k, lda)) {
+        product_matmul(PLAIN, tb, m, n, k, 1, a, lda, b, ldb, (TileStart){bias, 0}, c,
+                       ldc);
+        return;
+    }
+    for (int64_t i = 0; bias != NULL && i < m; i++)
+        memcpy(c + i * ldc, bias, (size_t)n * sizeof(real));
+    matmul(PLAIN, tb, m, n, k, 1, a, lda, b, ldb, bias != NULL, c, ldc);
 }
 
 void matmul_blas(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,

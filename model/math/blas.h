@@ -21,12 +21,17 @@ void matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, real al
             const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
             int64_t ldc);
 
-/* The same by OpenBLAS whatever the shapes. */
+/* C = bias + A op(B), the bias (n) added to every row; NULL is none. */
+void matmul_bias(Transpose tb, int64_t m, int64_t n, int64_t k, const real *a,
+                 int64_t lda, const real *b, int64_t ldb, const real *bias, real *c,
+                 int64_t ldc);
+
+/* The same as matmul by OpenBLAS whatever the shapes. */
 void matmul_blas(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
                  real alpha, const real *a, int64_t lda, const real *b, int64_t ldb,
                  real beta, real *c, int64_t ldc);
 
-/* The same by three loops: the readable reference that a test holds equal. */
+/* The same as matmul by three loops: the readable reference that a test holds equal. */
 void matmul_plain(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
                   real alpha, const real *a, int64_t lda, const real *b, int64_t ldb,
                   real beta, real *c, int64_t ldc);

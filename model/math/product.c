@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "model/math/tile.h"
 #include "model/math/transpose.h"
 
 enum {
@@ -41,52 +40,57 @@ static void copy_block(real *block, const Right *right, int64_t first, int64_t r
 }
 
 /* The last panel when it is not full: through a buffer of whole vectors. */
-static void multiply_edge(real *c, int64_t ldc, const real *a, int64_t row_step,
-                          int64_t col_step, const real *block, int64_t m,
-                          int64_t columns, int64_t rows, bool add)
+static void multiply_edge(real *c, int64_t ldc, TileStart start, const real *a,
+                          int64_t row_step, int64_t col_step, const real *block,
+                          int64_t m, int64_t columns, int64_t rows)
 {
     real part[EDGE_ROWS * PANEL] __attribute__((aligned(TILE_BYTES)));
     for (int64_t i = 0; i < m; i += EDGE_ROWS) {
         int64_t count = m - i < EDGE_ROWS ? m - i : EDGE_ROWS;
-        tile_matmul(part, PANEL, a + i * row_step, row_step, col_step, block, PANEL,
-                    count, PANEL, rows, false);
         for (int64_t r = 0; r < count; r++) {
-            real *out = c + (i + r) * ldc;
-            for (int64_t j = 0; j < columns; j++)
-                out[j] = part[r * PANEL + j] + (add ? out[j] : 0);
+            memset(part + r * PANEL, 0, PANEL * sizeof(real));
+            if (start.from != NULL)
+                memcpy(part + r * PANEL, start.from + (i + r) * start.ld,
+                       (size_t)columns * sizeof(real));
         }
+        tile_matmul(part, PANEL, (TileStart){part, PANEL}, a + i * row_step, row_step,
+                    col_step, block, PANEL, count, PANEL, rows);
+        for (int64_t r = 0; r < count; r++)
+            memcpy(c + (i + r) * ldc, part + r * PANEL, (size_t)columns * sizeof(real));
     }
 }
 
-/* C (+)= A block for all panels: m rows of A against `rows` rows of op(B) from `first`. */
-static void multiply_panels(real *c, int64_t ldc, const real *a, int64_t row_step,
-                            int64_t col_step, const Right *right, int64_t first,
-                            int64_t rows, int64_t m, bool add)
+/* C = S + A block for all panels: m rows of A against `rows` rows of op(B) from `first`. */
+static void multiply_panels(real *c, int64_t ldc, TileStart start, const real *a,
+                            int64_t row_step, int64_t col_step, const Right *right,
+                            int64_t first, int64_t rows, int64_t m)
 {
     real block[BLOCK * PANEL] __attribute__((aligned(TILE_BYTES)));
     for (int64_t column = 0; column < right->n; column += PANEL) {
         int64_t columns = right->n - column < PANEL ? right->n - column : PANEL;
         copy_block(block, right, first, rows, column, columns);
+        TileStart here = {start.from == NULL ? NULL : start.from + column, start.ld};
         if (columns == PANEL)
-            tile_matmul(c + column, ldc, a, row_step, col_step, block, PANEL, m, PANEL,
-                        rows, add);
+            tile_matmul(c + column, ldc, here, a, row_step, col_step, block, PANEL, m,
+                        PANEL, rows);
         else
-            multiply_edge(c + column, ldc, a, row_step, col_step, block, m, columns,
-                          rows, add);
+            multiply_edge(c + column, ldc, here, a, row_step, col_step, block, m,
+                          columns, rows);
     }
 }
 
 void product_matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
                     real alpha, const real *a, int64_t lda, const real *b, int64_t ldb,
-                    bool add, real *c, int64_t ldc)
+                    TileStart start, real *c, int64_t ldc)
 {
     int64_t row_step = ta == PLAIN ? lda : 1;
     int64_t col_step = ta == PLAIN ? 1 : lda;
     Right right = {.transpose = tb, .b = b, .ldb = ldb, .n = n, .alpha = alpha};
     for (int64_t first = 0; first < k; first += BLOCK) {
         int64_t rows = k - first < BLOCK ? k - first : BLOCK;
-        multiply_panels(c, ldc, a + first * col_step, row_step, col_step, &right, first,
-                        rows, m, add || first > 0);
+        multiply_panels(c, ldc, start, a + first * col_step, row_step, col_step, &right,
+                        first, rows, m);
+        start = (TileStart){c, ldc}; /* the next block adds */
     }
 }
 

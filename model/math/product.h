@@ -19,11 +19,13 @@
 #define JUEJU_MODEL_MATH_PRODUCT_H
 
 #include "model/math/blas.h"
+#include "model/math/tile.h"
 
-/* C = op(A) op(B), or C += with `add`; alpha scales the product. Shapes as matmul's. */
+/* C = S + alpha op(A) op(B); S is zero, a bias for every row, or C (TileStart). Shapes as
+ * matmul's. */
 void product_matmul(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k,
                     real alpha, const real *a, int64_t lda, const real *b, int64_t ldb,
-                    bool add, real *c, int64_t ldc);
+                    TileStart start, real *c, int64_t ldc);
 
 /* Whether these shapes are better off here than in the BLAS, on this kind of CPU: measured,
  * tests/bench/LOG.md. */

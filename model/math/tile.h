@@ -6,7 +6,7 @@
 #ifndef JUEJU_MODEL_MATH_TILE_H
 #define JUEJU_MODEL_MATH_TILE_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "model/base/real.h"
@@ -19,11 +19,18 @@ static inline int64_t tile_round(int64_t n)
     return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
 }
 
-/* C (m, n) = A B, or += with `add`.   A (m, k): A[i][p] = a[i row_step + p col_step], so a
- * transposed A costs nothing extra.   B (k, n) with rows ldb apart.   n, ldb, ldc are
- * multiples of TILE_LANES and b, c are 64-byte aligned. */
-void tile_matmul(real *c, int64_t ldc, const real *a, int64_t row_step,
+/* Where sums begin: S (m, n) with rows ld apart. NULL is zero, ld = 0 one row for all (a
+ * bias), C itself adds to what is there. */
+typedef struct {
+    const real *from;
+    int64_t ld;
+} TileStart;
+
+/* C (m, n) = S + A B.   A (m, k): A[i][p] = a[i row_step + p col_step], so a transposed A
+ * costs nothing extra.   B (k, n) with rows ldb apart.   n and ldb are multiples of
+ * TILE_LANES and b is 64-byte aligned. */
+void tile_matmul(real *c, int64_t ldc, TileStart start, const real *a, int64_t row_step,
                  int64_t col_step, const real *b, int64_t ldb, int64_t m, int64_t n,
-                 int64_t k, bool add);
+                 int64_t k);
 
 #endif

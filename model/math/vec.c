@@ -22,7 +22,7 @@ real vec_max(const real *a, int64_t n)
 {
     /* One running maximum per lane: the form that both gcc and clang vectorise. A NaN
      * loses every comparison here and shows up in the exp that follows. */
-    enum { LANES = 16 };
+    enum { LANES = 64 };
     real top[LANES];
     int64_t i = 0;
     for (int lane = 0; lane < LANES; lane++)
@@ -31,10 +31,12 @@ real vec_max(const real *a, int64_t n)
         for (int lane = 0; lane < LANES; lane++)
             top[lane] = a[i + lane] > top[lane] ? a[i + lane] : top[lane];
     }
-    for (; i < n; i++)
-        top[0] = a[i] > top[0] ? a[i] : top[0];
-    for (int lane = 1; lane < LANES; lane++)
-        top[0] = top[lane] > top[0] ? top[lane] : top[0];
+    for (int lane = 0; i + lane < n; lane++)
+        top[lane] = a[i + lane] > top[lane] ? a[i + lane] : top[lane];
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int lane = 0; lane < half; lane++)
+            top[lane] = top[lane + half] > top[lane] ? top[lane + half] : top[lane];
+    }
     return top[0];
 }
 

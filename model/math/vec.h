@@ -18,18 +18,17 @@
  * off in two parts, so that n ln2_high is exact. exp(r) is 1 + r + r^2 p(r) with the p of
  * degree 4 whose largest relative error on that range is least (Remez): 3e-9, so that only
  * rounding is left; Taylor's p has 1.6e-7. n goes straight into the exponent bits: adding
- * 1.5 2^23 rounds to an integer and leaves it in the low bits. */
+ * 1.5 2^23 rounds to an integer and leaves it in the low bits; 127 more is the exponent's
+ * bias. Outside the range y is nonsense, and replaced. */
 static inline real vec_exp_one(real x)
 {
 #ifdef JUEJU_REAL_DOUBLE
     return exp(x);
 #else
-    const float round_magic = 12582912.0f;
-    float low = x < -87.0f ? -87.0f : x;
-    low = low > 88.0f ? 88.0f : low;
-    float shifted = low * 1.44269504f + round_magic;
+    const float round_magic = 12582912.0f + 127;
+    float shifted = x * 1.44269504f + round_magic;
     float n = shifted - round_magic;
-    float r = low - n * 0.693145752f;
+    float r = x - n * 0.693145752f;
     r = r - n * 1.42860677e-6f;
     float p = 1.38145402e-3f;
     p = p * r + 8.36874511e-3f;
@@ -38,14 +37,14 @@ static inline real vec_exp_one(real x)
     p = p * r + 0.499999934f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    uint32_t bits;
-    memcpy(&bits, &shifted, sizeof bits);
-    uint32_t power = (bits << 23) + 0x3F800000u;
+    uint32_t power; /* 2^n */
+    memcpy(&power, &shifted, sizeof power);
+    power <<= 23;
     float scale;
     memcpy(&scale, &power, sizeof scale);
     float y = p * scale;
     y = x < -87.0f ? 0.0f : y;
-    return x != x ? x : y;
+    return x > 88.0f ? 1.65163626e38f : y;
 #endif
 }
 

@@ -158,12 +158,41 @@ static void the_library_says_what_it_is(void **state)
     assert_true(better == NULL || strcmp(better, info.kernels) != 0);
 }
 
+static void a_bias_is_added_to_every_row(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SIZES_COUNT; i++) {
+        for (int j = 0; j < SIZES_COUNT; j++) {
+            Pool pool = {0};
+            int64_t m = SIZES[i], n = SIZES[j], k = SIZES[(i + j) % SIZES_COUNT];
+            const real *a = pool_random(&pool, m * k, 1, 1);
+            const real *b = pool_random(&pool, k * n, 1, 2);
+            const real *bias = pool_random(&pool, n, 1, 3);
+            real *got = pool_reals(&pool, m * (n + 3));
+            real *expected = pool_reals(&pool, m * (n + 3));
+            fill_value(got, m * (n + 3), 5);
+            fill_value(expected, m * (n + 3), 5);
+            for (int with = 0; with < 2; with++) {
+                for (int64_t r = 0; r < m; r++) {
+                    for (int64_t c = 0; c < n; c++)
+                        expected[r * (n + 3) + c] = with ? bias[c] : 0;
+                }
+                matmul_plain(PLAIN, PLAIN, m, n, k, 1, a, k, b, n, 1, expected, n + 3);
+                matmul_bias(PLAIN, m, n, k, a, k, b, n, with ? bias : NULL, got, n + 3);
+                assert_all_near(got, expected, m * (n + 3), SAME_TOLERANCE);
+            }
+            pool_free(&pool);
+        }
+    }
+}
+
 int main(void)
 {
     blas_single_thread();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matmul_equals_three_loops),
         cmocka_unit_test(training_shapes_equal_three_loops),
+        cmocka_unit_test(a_bias_is_added_to_every_row),
         cmocka_unit_test(empty_products),
         cmocka_unit_test(beta_zero_overwrites_nan),
         cmocka_unit_test(the_bits_do_not_depend_on_threads),

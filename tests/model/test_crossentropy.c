@@ -23,7 +23,7 @@ static Case make_case(int64_t rows)
     at.weight = pool_random(&at.pool, V * C, 1, 2);
     at.dweight = pool_reals(&at.pool, V * C);
     at.token_nats = pool_reals(&at.pool, rows);
-    at.logits = pool_reals(&at.pool, crossentropy_scratch(rows, V));
+    at.logits = pool_reals(&at.pool, crossentropy_scratch(rows, C, V));
     Rng rng = rng_stream(1, 2);
     for (int64_t n = 0; n < rows; n++)
         at.targets[n] = n % 5 == 2 ? TARGET_NONE : (int32_t)rng_below(&rng, V);
@@ -144,7 +144,7 @@ static double head_of_logits(real *z, real *nats, const int32_t *targets, int64_
     real *identity = pool_reals(&pool, columns * columns);
     real *dweight = pool_reals(&pool, columns * columns);
     real *dz = pool_reals(&pool, rows * columns);
-    real *scratch = pool_reals(&pool, crossentropy_scratch(rows, columns));
+    real *scratch = pool_reals(&pool, crossentropy_scratch(rows, columns, columns));
     for (int64_t i = 0; i < columns; i++)
         identity[i * columns + i] = 1;
     double loss = crossentropy_head(backward ? dz : NULL, dweight, nats, z, identity,
@@ -211,6 +211,35 @@ static void huge_logits_stay_finite(void **state)
     assert_true(head_of_logits(again, NULL, targets, 2, 3, false) == loss);
 }
 
+/* A later block of columns with logits far above the first block's, and far below it. */
+static void blocks_may_lie_far_apart(void **state)
+{
+    (void)state;
+    enum { WIDE = 3 * CROSSENTROPY_COLUMNS };
+    static const double STEPS[][3] = {{0, 100, 50}, {100, 0, 50}, {0, 41, 82},
+                                      {0, 500, 0},  {0, 39, 39},  {80, 0, 81}};
+    for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++) {
+        Pool pool = {0};
+        real *z = pool_random(&pool, WIDE, 1, 9);
+        real *expected = pool_reals(&pool, WIDE);
+        const int32_t target = CROSSENTROPY_COLUMNS + 3;
+        double top = 0, sum = 0;
+        for (int v = 0; v < WIDE; v++) {
+            z[v] += (real)STEPS[i][v / CROSSENTROPY_COLUMNS];
+            top = fmax(top, (double)z[v]);
+        }
+        for (int v = 0; v < WIDE; v++)
+            sum += exp((double)z[v] - top);
+        for (int v = 0; v < WIDE; v++)
+            expected[v] = (real)(exp((double)z[v] - top) / sum - (v == target));
+        double loss = top + log(sum) - (double)z[target];
+        assert_near(head_of_logits(z, NULL, &target, 1, WIDE, true), loss,
+                    10 * SAME_TOLERANCE);
+        assert_all_near(z, expected, WIDE, 10 * SAME_TOLERANCE);
+        pool_free(&pool);
+    }
+}
+
 static void what_is_not_a_number_is_seen_in_the_loss(void **state)
 {
     (void)state;
@@ -247,6 +276,7 @@ int main(void)
         cmocka_unit_test(weight_gradients_are_added_to),
         cmocka_unit_test(gradients_keep_their_identities),
         cmocka_unit_test(huge_logits_stay_finite),
+        cmocka_unit_test(blocks_may_lie_far_apart),
         cmocka_unit_test(what_is_not_a_number_is_seen_in_the_loss),
         cmocka_unit_test(a_single_token_costs_nothing),
     };

@@ -301,7 +301,7 @@ static void work_takes_the_bytes_that_its_parts_need(void **state)
         int64_t saved = 4 * N + 3 * N * C + N * 3 * C + N * C + H * N + 2 * N * F;
         int64_t scratch = N * 3 * C + 2 * N * C + heads_scratch(longest, H, C / H);
         int64_t reals = (L + 1) * N * C + L * saved + scratch + 2 * N + 2 * N * C +
-                        crossentropy_scratch(N, V);
+                        crossentropy_scratch(N, C, V);
         int64_t takes = 2 + (L + 1) + 12 * L + 4 + 5;
         size_t bytes = gpt_work_bytes(&config, N);
         size_t least = (size_t)reals * sizeof(real);

@@ -55,7 +55,8 @@ static void check(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, b
     fill(c, 3);
     fill(expected, 3);
     real alpha = (real)0.75;
-    product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb, add, c, ldc);
+    product_matmul(ta, tb, m, n, k, alpha, a, lda, b, ldb,
+                   (TileStart){add ? c : NULL, ldc}, c, ldc);
     matmul_plain(ta, tb, m, n, k, alpha, a, lda, b, ldb, add ? 1 : 0, expected, ldc);
     double tolerance = 4 * (double)REAL_EPSILON * (double)(k + 1);
     for (int64_t i = 0; i < LARGEST; i++) {
@@ -91,9 +92,11 @@ static void rows_do_not_see_each_other(void **state)
     (void)state;
     fill(a, 1);
     fill(b, 2);
-    product_matmul(PLAIN, PLAIN, 41, 40, 300, 1, a, 300, b, 40, false, expected, 40);
+    product_matmul(PLAIN, PLAIN, 41, 40, 300, 1, a, 300, b, 40, (TileStart){0},
+                   expected, 40);
     for (int64_t m = 1; m < 41; m += 3) {
-        product_matmul(PLAIN, PLAIN, m, 40, 300, 1, a, 300, b, 40, false, c, 40);
+        product_matmul(PLAIN, PLAIN, m, 40, 300, 1, a, 300, b, 40, (TileStart){0}, c,
+                       40);
         assert_memory_equal(c, expected, (size_t)(m * 40) * sizeof(real));
     }
 }
@@ -105,7 +108,8 @@ static void overwrites_what_was_there(void **state)
     fill(b, 2);
     for (int i = 0; i < LARGEST; i++)
         c[i] = (real)NAN;
-    product_matmul(PLAIN, TRANSPOSED, 9, 37, 20, 1, a, 20, b, 20, false, c, 37);
+    product_matmul(PLAIN, TRANSPOSED, 9, 37, 20, 1, a, 20, b, 20, (TileStart){0}, c,
+                   37);
     for (int i = 0; i < 9 * 37; i++)
         assert_true(isfinite(c[i]));
 }

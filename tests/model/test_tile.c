@@ -22,8 +22,9 @@ static void assert_product(const Product *x)
         for (int64_t i = 0; i < x->m; i++)
             fill_value(got + i * ld, x->n, (double)NAN); /* overwritten, not added to */
     }
-    tile_matmul(got, ld, a, x->transposed ? 1 : lda, x->transposed ? lda : 1, b, ld,
-                x->m, x->n, x->k, x->add);
+    tile_matmul(got, ld, (TileStart){x->add ? got : NULL, ld}, a,
+                x->transposed ? 1 : lda, x->transposed ? lda : 1, b, ld, x->m, x->n,
+                x->k);
     matmul_plain(x->transposed ? TRANSPOSED : PLAIN, PLAIN, x->m, x->n, x->k, 1, a, lda,
                  b, ld, x->add ? 1 : 0, expected, ld);
     assert_all_near(got, expected, x->m * ld, SAME_TOLERANCE);

@@ -74,7 +74,8 @@ static void rows_free(RandomRows *rows)
     memory_free(rows->row_segments);
 }
 
-static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes,
+/* Steps and samples of the limits in turn. */
+static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes, Limits *limits,
                          const BenchOptions *options, const RowBatch *batch, Error *err)
 {
     Optimizer optimizer;
@@ -83,6 +84,7 @@ static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes,
     TRY(optimizer_create(&optimizer, gpt, &options->optimizer, err));
     GptDropout dropout = {0};
     for (int step = -1; step < count; step++) {
+        limits_sample(limits);
         double began = omp_get_wtime();
         GptLoss loss = lanes_gradient(lanes, batch, &dropout);
         clip_global_norm(lanes->grads[0], gpt->table.total, 1);
@@ -95,6 +97,8 @@ static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes,
     report->median = limits_median(speeds, count);
     report->worst = speeds[0];
     report->best = speeds[count - 1];
+    report->peak = limits_peak(limits);
+    report->product = limits_product(limits);
     return STATUS_OK;
 }
 
@@ -104,6 +108,7 @@ typedef struct {
     Passes passes;
     Lanes lanes;
     RandomRows rows;
+    Limits limits;
 } Bench;
 
 static Status bench_create(Bench *bench, const BenchOptions *options, Error *err)
@@ -120,6 +125,7 @@ static Status bench_create(Bench *bench, const BenchOptions *options, Error *err
 
 static void bench_destroy(Bench *bench)
 {
+    limits_destroy(&bench->limits);
     rows_free(&bench->rows);
     lanes_destroy(&bench->lanes);
     passes_destroy(&bench->passes);
@@ -133,10 +139,9 @@ static Status measure(BenchReport *report, Bench *bench, const BenchOptions *opt
     report->threads = bench->passes.threads;
     report->tokens = bench->rows.batch.batch.tokens;
     report->operations = bench_operations(config);
-    report->peak = limits_peak(report->threads);
-    TRY(limits_product(&report->product, report->threads, err));
-    TRY(time_steps(report, &bench->gpt, &bench->lanes, options, &bench->rows.batch,
-                   err));
+    TRY(limits_create(&bench->limits, report->threads, err));
+    TRY(time_steps(report, &bench->gpt, &bench->lanes, &bench->limits, options,
+                   &bench->rows.batch, err));
     if (options->repeats == 0)
         return STATUS_OK;
     int64_t rows_a_lane = (options->rows + options->lanes - 1) / options->lanes;

@@ -1,5 +1,7 @@
 #include "model/layers/embedding.h"
 
+#include <string.h>
+
 #include "model/math/vec.h"
 
 void embedding_forward(real *x, const real *tokens, const real *positions,
@@ -7,8 +9,12 @@ void embedding_forward(real *x, const real *tokens, const real *positions,
 {
     for (int64_t n = 0; n < N; n++) {
         const real *token = tokens + ids[n] * C;
-        const real *position = positions + places[n] * C;
         real *out = x + n * C;
+        if (positions == NULL) {
+            memcpy(out, token, (size_t)C * sizeof(real));
+            continue;
+        }
+        const real *position = positions + places[n] * C;
 #pragma omp simd
         for (int64_t j = 0; j < C; j++)
             out[j] = token[j] + position[j];
@@ -20,6 +26,7 @@ void embedding_backward(real *dtokens, real *dpositions, const real *dx,
 {
     for (int64_t n = 0; n < N; n++) {
         vec_add(dtokens + ids[n] * C, dx + n * C, C); /* (a) */
-        vec_add(dpositions + places[n] * C, dx + n * C, C);
+        if (dpositions != NULL)
+            vec_add(dpositions + places[n] * C, dx + n * C, C);
     }
 }

@@ -9,8 +9,11 @@
 
 #include "model/base/real.h"
 
+/* positions NULL: none is added (RoPE, or no positions at all); places is not read then. */
 void embedding_forward(real *x, const real *tokens, const real *positions,
                        const int32_t *ids, const int32_t *places, int64_t N, int64_t C);
+
+/* dpositions NULL: a table that isn't learned, or none; places is not read then. */
 void embedding_backward(real *dtokens, real *dpositions, const real *dx,
                         const int32_t *ids, const int32_t *places, int64_t N,
                         int64_t C);

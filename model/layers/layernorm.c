@@ -17,9 +17,11 @@ void layernorm_forward(real *y, const LayerNormSaved *saved, const real *x,
             variance += (in[j] - mean) * (in[j] - mean);
         variance /= (real)C;
         real inverse = (real)(1 / sqrt((double)variance + eps));
+        const real *bias = params->bias;
 #pragma omp simd
         for (int64_t j = 0; j < C; j++)
-            out[j] = (in[j] - mean) * inverse * params->gain[j] + params->bias[j];
+            out[j] = (in[j] - mean) * inverse * params->gain[j] +
+                     (bias != NULL ? bias[j] : 0);
         saved->mean[n] = mean;
         saved->inverse[n] = inverse;
     }
@@ -37,13 +39,15 @@ void layernorm_backward_add(real *dx, const LayerNormParams *dparams, const real
         real inverse = saved->inverse[n];
         real sum_u = 0;
         real sum_u_xhat = 0;
+        real *dbias = dparams->bias;
         /* (a) dg_j += dy_j xhat_j, db_j += dy_j, and the two sums that (b) needs */
 #pragma omp simd reduction(+ : sum_u, sum_u_xhat)
         for (int64_t j = 0; j < C; j++) {
             real xhat = (in[j] - mean) * inverse;
             real u = dout[j] * params->gain[j];
             dparams->gain[j] += dout[j] * xhat;
-            dparams->bias[j] += dout[j];
+            if (dbias != NULL)
+                dbias[j] += dout[j];
             sum_u += u;
             sum_u_xhat += u * xhat;
         }

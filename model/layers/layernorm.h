@@ -16,7 +16,7 @@
 
 typedef struct {
     real *gain; /* (C) */
-    real *bias; /* (C) */
+    real *bias; /* (C), or NULL: none is added */
 } LayerNormParams;
 
 /* Saved: two numbers a row. xhat is recomputed from x, which the block keeps anyway. */
@@ -28,7 +28,8 @@ typedef struct {
 void layernorm_forward(real *y, const LayerNormSaved *saved, const real *x,
                        const LayerNormParams *params, double eps, int64_t N, int64_t C);
 
-/* Adds to dx (the residual stream's gradient passes by it) and to dparams. dx is not dy. */
+/* Adds to dx (the residual stream's gradient passes by it) and to dparams, whose bias is
+ * NULL where that of params is. dx is not dy. */
 void layernorm_backward_add(real *dx, const LayerNormParams *dparams, const real *dy,
                             const LayerNormSaved *saved, const real *x,
                             const LayerNormParams *params, int64_t N, int64_t C);

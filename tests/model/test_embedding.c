@@ -42,6 +42,27 @@ static void forward_looks_rows_up(void **state)
     }
 }
 
+static void without_positions_a_row_is_its_token(void **state)
+{
+    (void)state;
+    Case at = make_case();
+    real x[N * C];
+    embedding_forward(x, at.tokens, NULL, IDS, NULL, N, C);
+    for (int n = 0; n < N; n++)
+        assert_memory_equal(x + n * C, at.tokens + IDS[n] * C, C * sizeof(real));
+}
+
+/* For no positions, and for positions that are fixed. */
+static void without_dpositions_tokens_have_the_same_gradient(void **state)
+{
+    (void)state;
+    Case at = make_case();
+    real alone[V * C] = {0}, both[V * C] = {0}, dpositions[T * C] = {0};
+    embedding_backward(alone, NULL, at.dx, IDS, NULL, N, C);
+    embedding_backward(both, dpositions, at.dx, IDS, PLACES, N, C);
+    assert_memory_equal(alone, both, sizeof both);
+}
+
 static void backward_is_the_gradient(void **state)
 {
     (void)state;
@@ -75,6 +96,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forward_looks_rows_up),
+        cmocka_unit_test(without_positions_a_row_is_its_token),
+        cmocka_unit_test(without_dpositions_tokens_have_the_same_gradient),
         cmocka_unit_test(backward_is_the_gradient),
         cmocka_unit_test(gradients_are_added_to),
     };

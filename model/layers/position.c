@@ -1,0 +1,17 @@
+#include "model/layers/position.h"
+
+#include <math.h>
+
+static const double LONGEST = 10000; /* the slowest wave has nearly 2 pi times this */
+
+void position_sinusoidal(real *table, int64_t T, int64_t C)
+{
+    for (int64_t j = 0; j < C; j++) {
+        int64_t even = j - j % 2; /* 2i */
+        double speed = pow(LONGEST, -(double)even / (double)C);
+        for (int64_t p = 0; p < T; p++) {
+            double angle = (double)p * speed;
+            table[p * C + j] = (real)(j == even ? sin(angle) : cos(angle));
+        }
+    }
+}

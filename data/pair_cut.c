@@ -240,7 +240,11 @@ Status pairs_cut(PairList *list, const PoemList *poems, const uint8_t *parts,
     for (size_t i = 0; i < list->count; i++) {
         const Pair *pair = &list->items[i];
         Form form = pair_form((int64_t)pair->upper.length, (pair->origin & 4) != 0);
-        list->counts.kept[form][pair->origin % 4]++;
+        uint32_t couplet = pair->origin % PAIR_COUPLETS;
+        list->counts.kept[form][couplet]++;
+        tone_tally_add(&list->counts.tones[form][couplet],
+                       poems->points + pair->upper.start,
+                       poems->points + pair->lower.start, pair->upper.length);
     }
     return STATUS_OK;
 }

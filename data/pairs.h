@@ -17,8 +17,7 @@
 #include <stdint.h>
 
 #include "data/form.h"
-#include "data/poem.h"
-#include "model/base/error.h"
+#include "data/tones.h"
 
 enum {
     PAIR_LONGEST = 7, /* characters of a line */
@@ -50,8 +49,9 @@ typedef struct {
     int64_t poems;       /* of the four forms, without duplicates */
     int64_t other_poems; /* of any other */
     int64_t dropped[PAIR_REASONS];
-    int64_t places[FORM_COUNT][PAIR_COUPLETS]; /* couplets of the poems */
-    int64_t kept[FORM_COUNT][PAIR_COUPLETS];   /* pairs of the set */
+    int64_t places[FORM_COUNT][PAIR_COUPLETS];  /* couplets of the poems */
+    int64_t kept[FORM_COUNT][PAIR_COUPLETS];    /* pairs of the set */
+    ToneTally tones[FORM_COUNT][PAIR_COUPLETS]; /* of them */
 } PairCounts;
 
 /* The pairs of a part. Sequence i is ids[offsets[i] .. offsets[i+1]-1]. Usually mapped from a

@@ -9,6 +9,7 @@
 #include "data/pair_cut.h"
 #include "data/poem.h"
 #include "data/prepared.h"
+#include "data/sequences.h"
 #include "data/tokenizer.h"
 #include "data/vocabulary.h"
 #include "model/base/files.h"
@@ -30,12 +31,7 @@ typedef struct {
     PairList pairs;
     Vocabulary vocabulary;
     Tokenizer tokenizer;
-    /* the part that is being encoded */
-    uint16_t *ids;
-    size_t used, capacity;
-    uint64_t *offsets;
-    uint32_t *origins; /* of pairs */
-    size_t offsets_capacity, origins_capacity;
+    Sequences sequences; /* of the part that is being encoded */
 } Work;
 
 static void show(const Work *work, double fraction, const char *what)
@@ -119,63 +115,6 @@ static Status write_vocabulary(Work *work, const char *folder, Error *err)
     return STATUS_OK;
 }
 
-/* ---- sequences ---------------------------------------------------------------------- */
-
-static Status add_text(Work *work, Text text, Error *err)
-{
-    TRY(memory_reserve(&work->ids, &work->capacity, work->used + text.length,
-                       sizeof *work->ids, "the sequences", err));
-    for (size_t i = 0; i < text.length; i++)
-        work->ids[work->used++] = (uint16_t)tokenizer_id(
-            &work->tokenizer, work->poems.points[text.start + i]);
-    return STATUS_OK;
-}
-
-static Status add_special(Work *work, int special, Error *err)
-{
-    TRY(memory_reserve(&work->ids, &work->capacity, work->used + 1, sizeof *work->ids,
-                       "the sequences", err));
-    work->ids[work->used++] = (uint16_t)special;
-    return STATUS_OK;
-}
-
-static Status add_field(Work *work, int special, Text text, Error *err)
-{
-    if (text.length == 0)
-        return STATUS_OK;
-    TRY(add_special(work, special, err));
-    return add_text(work, text, err);
-}
-
-static Status add_poem(Work *work, const Poem *poem, Error *err)
-{
-    TRY(add_field(work, TOKEN_FORM, poem->form, err));
-    TRY(add_field(work, TOKEN_TITLE, poem->title, err));
-    TRY(add_field(work, TOKEN_AUTHOR, poem->author, err));
-    TRY(add_special(work, TOKEN_BOS, err));
-    TRY(add_text(work, poem->body, err));
-    return add_special(work, TOKEN_EOS, err);
-}
-
-static Status end_sequence(Work *work, size_t count, Error *err)
-{
-    TRY(memory_reserve(&work->offsets, &work->offsets_capacity, count + 1,
-                       sizeof *work->offsets, "the offsets", err));
-    work->offsets[count] = work->used;
-    return STATUS_OK;
-}
-
-static Status write_part(Work *work, const char *folder, Part part, size_t count,
-                         Error *err)
-{
-    PoemSet poems = {.ids = work->ids,
-                     .offsets = work->offsets,
-                     .poems = (int64_t)count,
-                     .tokens = (int64_t)work->used,
-                     .stream = work->options->stream};
-    return prepared_write_part(&work->report->parts[part], folder, part, &poems, err);
-}
-
 /* ---- the three kinds of set --------------------------------------------------------- */
 
 static Status split(Work *work, Error *err)
@@ -212,17 +151,16 @@ static Status prepare_poems(Work *work, const char *folder, Error *err)
     vocabulary_drop_rare(&work->vocabulary, report->minimum_count);
     TRY(write_vocabulary(work, folder, err));
     for (int part = 0; part < PART_COUNT; part++) {
-        size_t count = 0;
-        work->used = 0;
-        TRY(end_sequence(work, 0, err));
+        sequences_clear(&work->sequences);
         for (size_t i = 0; i < poems->count; i++) {
             if (work->split.parts[i] != part)
                 continue;
-            TRY(add_poem(work, &poems->items[i], err));
-            TRY(end_sequence(work, ++count, err));
+            TRY(sequences_add_poem(&work->sequences, &work->tokenizer, poems,
+                                   &poems->items[i], err));
             report->parts[part].body_tokens += (int64_t)poems->items[i].body.length + 1;
         }
-        TRY(write_part(work, folder, (Part)part, count, err));
+        TRY(sequences_write(&report->parts[part], &work->sequences, folder, (Part)part,
+                            err));
     }
     return STATUS_OK;
 }
@@ -231,30 +169,22 @@ static Status prepare_poems(Work *work, const char *folder, Error *err)
 static Status write_pairs(Work *work, const char *folder, Part part, Error *err)
 {
     PartStats *stats = &work->report->parts[part];
-    size_t count = 0;
     int64_t poems = 0;
-    work->used = 0;
-    TRY(end_sequence(work, 0, err));
+    sequences_clear(&work->sequences);
     for (size_t i = 0, last = SIZE_MAX; i < work->pairs.count; i++) {
         const Pair *pair = &work->pairs.items[i];
         if (pair->part != part)
             continue;
-        TRY(add_special(work, TOKEN_BOS, err));
-        TRY(add_text(work, pair->upper, err));
-        TRY(add_text(work, pair->lower, err));
-        TRY(add_special(work, TOKEN_EOS, err));
-        TRY(memory_reserve(&work->origins, &work->origins_capacity, count + 1,
-                           sizeof *work->origins, "the origins of the pairs", err));
-        work->origins[count] = pair->origin;
-        TRY(end_sequence(work, ++count, err));
+        TRY(sequences_add_pair(&work->sequences, &work->tokenizer, &work->poems, pair,
+                               err));
         stats->body_tokens += (int64_t)pair->lower.length + 1;
         poems += pair->poem != last;
         last = pair->poem;
     }
-    TRY(write_part(work, folder, part, count, err));
+    TRY(sequences_write(stats, &work->sequences, folder, part, err));
     stats->poems = poems;
-    return prepared_write_origins(stats, folder, part, work->origins, (int64_t)count,
-                                  err);
+    return prepared_write_origins(stats, folder, part, work->sequences.origins,
+                                  (int64_t)work->sequences.count, err);
 }
 
 static Status prepare_pairs(Work *work, const char *folder, Error *err)
@@ -318,12 +248,14 @@ static Status prepare_stream(Work *work, const char *folder, Error *err)
     }
     TRY(write_vocabulary(work, folder, err));
 
+    sequences_clear(&work->sequences);
     for (size_t i = 0; i < work->poems.count; i++)
-        TRY(add_text(work, work->poems.items[i].body, err));
+        TRY(sequences_add_text(&work->sequences, &work->tokenizer, &work->poems,
+                               work->poems.items[i].body, err));
     size_t start = 0;
     for (int part = 0; part < PART_COUNT; part++) {
         uint64_t offsets[2] = {0, ends[part] - start};
-        PoemSet text = {.ids = work->ids + start,
+        PoemSet text = {.ids = work->sequences.ids + start,
                         .offsets = offsets,
                         .poems = 1,
                         .tokens = (int64_t)offsets[1],
@@ -412,8 +344,6 @@ Status prepare_set(PrepareReport *report, const char *path,
     pair_list_free(&work.pairs);
     vocabulary_close(&work.vocabulary);
     tokenizer_free(&work.tokenizer);
-    memory_free(work.ids);
-    memory_free(work.offsets);
-    memory_free(work.origins);
+    sequences_free(&work.sequences);
     return status;
 }

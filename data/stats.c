@@ -51,21 +51,46 @@ static json_t *part_json(const PartStats *part, PairChoice pairs)
     return object;
 }
 
+static const Form COUPLET_FORMS[] = {FORM_WUJUE, FORM_QIJUE, FORM_WULU, FORM_QILU};
+enum { COUPLET_FORM_COUNT = 4 };
+
 /* {"五絕": [n, n], "五律": [n, n, n, n], ...} and the sum of all. */
 static json_t *places_json(const int64_t places[FORM_COUNT][PAIR_COUPLETS],
                            int64_t *total)
 {
-    static const Form FORMS[] = {FORM_WUJUE, FORM_QIJUE, FORM_WULU, FORM_QILU};
     json_t *object = json_object();
     *total = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < COUPLET_FORM_COUNT; i++) {
+        Form form = COUPLET_FORMS[i];
         json_t *list = json_array();
-        for (int couplet = 0; couplet < pair_couplets(FORMS[i]); couplet++) {
-            *total += places[FORMS[i]][couplet];
-            json_array_append_new(list, json_integer(places[FORMS[i]][couplet]));
+        for (int couplet = 0; couplet < pair_couplets(form); couplet++) {
+            *total += places[form][couplet];
+            json_array_append_new(list, json_integer(places[form][couplet]));
         }
-        json_object_set_new(object, form_name(FORMS[i]), list);
+        json_object_set_new(object, form_name(form), list);
     }
+    return object;
+}
+
+/* The same of shares, null where there is no pair, and the share of all. */
+static json_t *tones_json(const ToneTally tones[FORM_COUNT][PAIR_COUPLETS],
+                          double *share)
+{
+    ToneTally all = {0};
+    json_t *object = json_object();
+    for (int i = 0; i < COUPLET_FORM_COUNT; i++) {
+        Form form = COUPLET_FORMS[i];
+        json_t *list = json_array();
+        for (int couplet = 0; couplet < pair_couplets(form); couplet++) {
+            const ToneTally *tally = &tones[form][couplet];
+            tone_tally_join(&all, tally);
+            json_array_append_new(list, tally->pairs > 0
+                                            ? json_real(tone_tally_share(tally))
+                                            : json_null());
+        }
+        json_object_set_new(object, form_name(form), list);
+    }
+    *share = tone_tally_share(&all);
     return object;
 }
 
@@ -78,14 +103,16 @@ static json_t *pairs_json(const PairCounts *counts, PairChoice choice)
                                 json_integer(counts->dropped[reason]));
     }
     int64_t cut, kept;
+    double share;
     json_t *places = places_json(counts->places, &cut);
     json_t *kept_places = places_json(counts->kept, &kept);
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "couplets",
-                     choice == PAIRS_ALL ? "all" : "parallel", "poems",
-                     (json_int_t)counts->poems, "other_poems",
-                     (json_int_t)counts->other_poems, "cut", (json_int_t)cut, "kept",
-                     (json_int_t)kept, "dropped", dropped, "places", places,
-                     "kept_places", kept_places);
+    json_t *tones = tones_json(counts->tones, &share);
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, s:o}", "couplets",
+        choice == PAIRS_ALL ? "all" : "parallel", "poems", (json_int_t)counts->poems,
+        "other_poems", (json_int_t)counts->other_poems, "cut", (json_int_t)cut, "kept",
+        (json_int_t)kept, "dropped", dropped, "places", places, "kept_places",
+        kept_places, "opposite_tones", share, "opposite_tones_places", tones);
 }
 
 static json_t *group_json(const CorpusGroup *group, int64_t duplicates)

@@ -12,8 +12,10 @@
  * A pair set has "pairs" and "origins_digest" in each part, whose poems are those that the
  * pairs are from, and
  *     "pairs": {"couplets": "parallel" | "all", "poems", "other_poems", "cut", "kept",
- *               "dropped": {reason: n}, "places": {form: [n, ...]}, "kept_places": ...}
- * of the poems of the four forms: cut = kept + all that was dropped. */
+ *               "dropped": {reason: n}, "places": {form: [n, ...]}, "kept_places": ...,
+ *               "opposite_tones": share of the pairs, "opposite_tones_places": ...}
+ * of the poems of the four forms: cut = kept + all that was dropped; data/tones.h has the
+ * measure of tones. */
 #ifndef JUEJU_DATA_STATS_H
 #define JUEJU_DATA_STATS_H
 

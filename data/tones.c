@@ -44,6 +44,17 @@ void tone_tally_add(ToneTally *tally, const uint32_t *upper, const uint32_t *low
     tally->undecided += !clash && unknown;
 }
 
+void tone_tally_join(ToneTally *tally, const ToneTally *other)
+{
+    tally->pairs += other->pairs;
+    tally->opposite += other->opposite;
+    tally->undecided += other->undecided;
+    for (int i = 0; i < TONE_PLACES; i++) {
+        tally->known[i] += other->known[i];
+        tally->opposite_at[i] += other->opposite_at[i];
+    }
+}
+
 double tone_tally_share(const ToneTally *tally)
 {
     int64_t decided = tally->pairs - tally->undecided;

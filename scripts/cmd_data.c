@@ -266,9 +266,12 @@ static void print_notes(const CorpusNote *notes, size_t count, const char *what,
 static void print_pairs(const PairCounts *counts)
 {
     int64_t couplets = 0;
+    ToneTally tones = {0};
     for (int form = 0; form < FORM_COUNT; form++) {
-        for (int couplet = 0; couplet < PAIR_COUPLETS; couplet++)
+        for (int couplet = 0; couplet < PAIR_COUPLETS; couplet++) {
             couplets += counts->places[form][couplet];
+            tone_tally_join(&tones, &counts->tones[form][couplet]);
+        }
     }
     printf("couplets  %9" PRId64 " in %" PRId64
            " poems of the forms 五絕 七絕 五律 七律\n",
@@ -278,6 +281,8 @@ static void print_pairs(const PairCounts *counts)
             printf("dropped   %9" PRId64 " %s\n", counts->dropped[reason],
                    pair_reason_name((PairReason)reason));
     }
+    printf("tones     %8.1f%% of the pairs have opposite ones at the places 2, 4 (6)\n",
+           100 * tone_tally_share(&tones));
 }
 
 static void print_summary(const PrepareReport *report, const char *path,

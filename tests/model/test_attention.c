@@ -16,8 +16,18 @@ typedef struct {
 
 static Head make_head(int64_t n, int64_t D, double deviation)
 {
-    Head at = {.shape = {n, D, 3 * D + 5, D + 3}};
-    at.packed = n * at.shape.stride;
+    int64_t packed = 3 * D + 5;
+    Head at = {.shape = {.n = n,
+                         .m = n,
+                         .D = D,
+                         .E = D,
+                         .stride_q = packed,
+                         .stride_k = packed,
+                         .stride_v = packed,
+                         .stride_z = D + 3,
+                         .scale = (real)(1 / sqrt((double)D)),
+                         .causal = true}};
+    at.packed = n * at.shape.stride_q;
     at.out = n * at.shape.stride_z;
     at.qkv = pool_random(&at.pool, at.packed, deviation, 1);
     at.dqkv = pool_reals(&at.pool, at.packed);
@@ -25,7 +35,7 @@ static Head make_head(int64_t n, int64_t D, double deviation)
     at.dz = pool_random(&at.pool, at.out, 1, 2);
     at.logsum = pool_reals(&at.pool, n);
     at.weights = pool_reals(&at.pool, n * n);
-    at.scratch = pool_reals(&at.pool, attention_scratch(n, D));
+    at.scratch = pool_reals(&at.pool, attention_scratch(n, n, D, D));
     return at;
 }
 
@@ -39,9 +49,9 @@ static void forward(Head *at)
 static void backward(Head *at)
 {
     int64_t D = at->shape.D;
-    attention_backward(at->dqkv, at->dqkv + D, at->dqkv + 2 * D, at->dz, at->z,
-                       at->logsum, at->qkv, at->qkv + D, at->qkv + 2 * D, at->scratch,
-                       &at->shape);
+    attention_backward(at->dqkv, at->dqkv + D, at->dqkv + 2 * D, KEYS_WRITE, at->dz,
+                       at->z, at->logsum, at->qkv, at->qkv + D, at->qkv + 2 * D,
+                       at->scratch, &at->shape);
 }
 
 static void plain_forward(Head *at)
@@ -54,8 +64,8 @@ static void plain_forward(Head *at)
 static void plain_backward(Head *at)
 {
     int64_t D = at->shape.D;
-    attention_plain_backward(at->dqkv, at->dqkv + D, at->dqkv + 2 * D, at->dz,
-                             at->weights, at->qkv, at->qkv + D, at->qkv + 2 * D,
+    attention_plain_backward(at->dqkv, at->dqkv + D, at->dqkv + 2 * D, KEYS_WRITE,
+                             at->dz, at->weights, at->qkv, at->qkv + D, at->qkv + 2 * D,
                              &at->shape);
 }
 
@@ -66,7 +76,8 @@ static void the_fast_path_equals_the_plain_one(void **state)
         for (int j = 0; j < DEPTHS_COUNT; j++) {
             Head fast = make_head(LENGTHS[i], DEPTHS[j], 1);
             Head plain = make_head(LENGTHS[i], DEPTHS[j], 1);
-            int64_t floats = attention_scratch(LENGTHS[i], DEPTHS[j]);
+            int64_t floats =
+                attention_scratch(LENGTHS[i], LENGTHS[i], DEPTHS[j], DEPTHS[j]);
             /* Outputs and scratch are written whatever they hold; between the rows nothing is. */
             fill_value(fast.z, fast.out, 77);
             fill_value(plain.z, plain.out, 77);
@@ -97,8 +108,8 @@ static void logsum_gives_the_weights_again(void **state)
         double sum = 0;
         for (int64_t j = 0; j < 37; j++) {
             double p = (double)at.weights[i * 37 + j];
-            double s = sum_products(at.qkv + i * at.shape.stride,
-                                    at.qkv + j * at.shape.stride + 12, 12) /
+            double s = sum_products(at.qkv + i * at.shape.stride_q,
+                                    at.qkv + j * at.shape.stride_q + 12, 12) /
                        sqrt(12);
             assert_near(p, j <= i ? exp(s - (double)at.logsum[i]) : 0, SAME_TOLERANCE);
             sum += p;
@@ -114,8 +125,8 @@ static void no_token_sees_a_later_one(void **state)
     enum { TOKENS = 53, DEPTH = 8 };
     for (int64_t t = 1; t < TOKENS; t += 4) {
         Head before = make_head(TOKENS, DEPTH, 1), after = make_head(TOKENS, DEPTH, 1);
-        fill_random(after.qkv + t * after.shape.stride,
-                    after.packed - t * after.shape.stride, 3, 99);
+        fill_random(after.qkv + t * after.shape.stride_q,
+                    after.packed - t * after.shape.stride_q, 3, 99);
         forward(&before);
         forward(&after);
         /* Rows below t: the same bits. Row t is another one. */
@@ -128,7 +139,7 @@ static void no_token_sees_a_later_one(void **state)
                    before.out - t * before.shape.stride_z, 0);
         fill_value(before.dqkv, before.packed, 0);
         backward(&before);
-        for (int64_t i = t * before.shape.stride; i < before.packed; i++)
+        for (int64_t i = t * before.shape.stride_q; i < before.packed; i++)
             assert_true(before.dqkv[i] == 0);
         pool_free(&before.pool);
         pool_free(&after.pool);
@@ -156,7 +167,7 @@ static void large_scores_do_not_overflow(void **state)
                 /* A mean of values lies between the least and the largest of them. */
                 double least = (double)INFINITY, largest = -(double)INFINITY;
                 for (int64_t j = 0; j <= i; j++) {
-                    double v = (double)at.qkv[j * at.shape.stride + 32 + c];
+                    double v = (double)at.qkv[j * at.shape.stride_q + 32 + c];
                     least = fmin(least, v);
                     largest = fmax(largest, v);
                 }
@@ -177,7 +188,7 @@ static void a_nan_stays_visible(void **state)
     (void)state;
     for (int64_t at_value = 0; at_value < 3; at_value++) {
         Head at = make_head(20, 8, 1);
-        at.qkv[7 * at.shape.stride + at_value * 8 + 1] = (real)NAN; /* in q, k, v */
+        at.qkv[7 * at.shape.stride_q + at_value * 8 + 1] = (real)NAN; /* in q, k, v */
         forward(&at);
         assert_true(isnan(at.z[7 * at.shape.stride_z + 1]));
         pool_free(&at.pool);
@@ -202,8 +213,8 @@ static void backward_is_the_gradient(void **state)
     forward(&at);
     backward(&at);
     for (int64_t i = 0; i < 19; i++)
-        assert_gradient(at.qkv + i * at.shape.stride, at.dqkv + i * at.shape.stride, 15,
-                        weighted, &at);
+        assert_gradient(at.qkv + i * at.shape.stride_q, at.dqkv + i * at.shape.stride_q,
+                        15, weighted, &at);
     pool_free(&at.pool);
 }
 
@@ -217,8 +228,8 @@ static void gradients_keep_their_identities(void **state)
     backward(&at);
     double dq_q = 0, dk_k = 0;
     for (int64_t i = 0; i < 70; i++) {
-        const real *row = at.qkv + i * at.shape.stride;
-        const real *drow = at.dqkv + i * at.shape.stride;
+        const real *row = at.qkv + i * at.shape.stride_q;
+        const real *drow = at.dqkv + i * at.shape.stride_q;
         dq_q += sum_products(row, drow, D);
         dk_k += sum_products(row + D, drow + D, D);
     }
@@ -226,7 +237,7 @@ static void gradients_keep_their_identities(void **state)
     for (int64_t d = 0; d < D; d++) {
         double dv = 0, dz = 0;
         for (int64_t i = 0; i < 70; i++) {
-            dv += (double)at.dqkv[i * at.shape.stride + 2 * D + d];
+            dv += (double)at.dqkv[i * at.shape.stride_q + 2 * D + d];
             dz += (double)at.dz[i * at.shape.stride_z + d];
         }
         assert_near(dv, dz, 10 * SAME_TOLERANCE);
@@ -240,11 +251,11 @@ static void equal_keys_give_the_mean(void **state)
     (void)state;
     Head at = make_head(33, 4, 1);
     for (int64_t i = 0; i < 33; i++)
-        fill_value(at.qkv + i * at.shape.stride + 4, 4, 0.5);
+        fill_value(at.qkv + i * at.shape.stride_q + 4, 4, 0.5);
     forward(&at);
     double sum = 0;
     for (int64_t i = 0; i < 33; i++) {
-        sum += (double)at.qkv[i * at.shape.stride + 8];
+        sum += (double)at.qkv[i * at.shape.stride_q + 8];
         assert_near(at.z[i * at.shape.stride_z], sum / (double)(i + 1), SAME_TOLERANCE);
     }
     pool_free(&at.pool);

@@ -159,10 +159,11 @@ static void multiply_keys(real *tile, const real *rows, int64_t stride,
 static void hide(real *tile, int64_t ld, int64_t first, Keys hidden,
                  const AttentionShape *shape)
 {
+    bool limited = shape->window > 0 && shape->window < shape->m;
     for (int64_t j = hidden.from; j < hidden.to; j++) {
+        /* lanes low .. high - 1 are queries j .. j + window - 1 */
         int low = (int)larger(j - first, 0);
-        int high =
-            shape->window > 0 ? (int)smaller(j - first + shape->window, STRIP) : STRIP;
+        int high = limited ? (int)smaller(j - first + shape->window, STRIP) : STRIP;
         real *row = tile + j * ld;
 #pragma omp simd
         for (int r = 0; r < STRIP; r++)

@@ -4,7 +4,6 @@
 
 #include "model/attention/core.h"
 #include "model/layers/rope.h"
-#include "model/math/vec.h"
 
 int64_t heads_group(const HeadsShape *shape, int64_t h)
 {
@@ -71,12 +70,6 @@ void heads_forward(real *y, const HeadsSaved *saved, const real *x,
 {
     int64_t N = batch->tokens, C = shape->C, H = shape->H, D = shape->D;
     int64_t width = heads_qkv_width(shape);
-    if (H == 0) { /* nothing to look with: y = b_O */
-        memset(y, 0, (size_t)(N * C) * sizeof(real));
-        for (int64_t i = 0; params->out.bias != NULL && i < N; i++)
-            vec_add(y + i * C, params->out.bias, C);
-        return;
-    }
     linear_forward(saved->qkv, x, &params->qkv, N, C, width); /* 1 */
     turn(saved->qkv, ROPE_FORWARD, batch, shape);             /* 2 */
     for (int64_t s = 0; s < batch->segments; s++) {           /* 3 */
@@ -100,12 +93,6 @@ void heads_backward(real *dx, const HeadsParams *dparams, const real *dy,
 {
     int64_t N = batch->tokens, C = shape->C, H = shape->H, D = shape->D;
     int64_t width = heads_qkv_width(shape);
-    if (H == 0) {
-        for (int64_t i = 0; dparams->out.bias != NULL && i < N; i++)
-            vec_add(dparams->out.bias, dy + i * C, C);
-        memset(dx, 0, (size_t)(N * C) * sizeof(real));
-        return;
-    }
     /* 4  y = [z_1 ... z_H] W_O + b_O */
     linear_backward(dmixed, &dparams->out, dy, saved->mixed, &params->out, N, H * D, C);
     /* 3  z_h = softmax(scale Q_h K_g^T + mask) V_g: a key/value head's gradient is the sum

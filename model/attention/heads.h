@@ -13,8 +13,8 @@
  * attention. K_g and V_g are read where they are; nothing is copied H/G times. Their
  * gradients are the sums over the query heads that read them.
  *
- * heads_plain_* is the readable reference: K and V copied for each query head, each head a
- * matrix product, a softmax and a product. */
+ * heads_plain_* is the readable reference: every query head gets a copy of its Q, K and V
+ * (K and V are so repeated H/G times) and goes through attention_plain_* alone. */
 #ifndef JUEJU_MODEL_ATTENTION_HEADS_H
 #define JUEJU_MODEL_ATTENTION_HEADS_H
 
@@ -71,5 +71,15 @@ void heads_backward(real *dx, const HeadsParams *dparams, const real *dy,
                     const HeadsSaved *saved, const real *x, const HeadsParams *params,
                     real *dqkv, real *dmixed, real *scratch, const TokenBatch *batch,
                     const HeadsShape *shape);
+
+/* The reference. Backward forms all that it needs from x again. */
+int64_t heads_plain_scratch(int64_t N, int64_t longest, const HeadsShape *shape);
+void heads_plain_forward(real *y, const real *x, const HeadsParams *params,
+                         real *scratch, const TokenBatch *batch,
+                         const HeadsShape *shape);
+/* Writes dx, adds to dparams. */
+void heads_plain_backward(real *dx, const HeadsParams *dparams, const real *dy,
+                          const real *x, const HeadsParams *params, real *scratch,
+                          const TokenBatch *batch, const HeadsShape *shape);
 
 #endif

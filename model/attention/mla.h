@@ -11,8 +11,11 @@
  *
  * P: qk_nope_head_dim, O: qk_rope_head_dim (even), E: v_head_dim, R: kv_lora_rank, Rq:
  * q_lora_rank; scale is 1 / sqrt(P + O). Training runs on expanded keys and values (step 5).
- * What a decoder must keep of a token is [ckv k_rope]: R + O numbers a layer
- * (model/generate). */
+ * What a decoder must keep of a token is [ckv k_rope], R + O numbers a layer: the expanded
+ * keys need not be formed, since
+ *   q_nope . k_nope = (q_nope W_UK^T) . ckv  and  z_h = (sum_j p_ij ckv_j) W_UV     (a)
+ * with W_UK and W_UV the head's columns of W_UKV (absorbed decoding, model/generate). A
+ * rope on k_nope would stand between the two factors: hence the separate rope part. */
 #ifndef JUEJU_MODEL_ATTENTION_MLA_H
 #define JUEJU_MODEL_ATTENTION_MLA_H
 
@@ -34,17 +37,15 @@ typedef struct {
     const real *rope; /* table (T, O) of model/layers/rope.h, pairs; NULL: no turning */
 } MlaShape;
 
-/* No biases (as DeepSeek's). */
+/* As DeepSeek's, without biases: each `bias` is NULL. */
 typedef struct {
-    LinearParams q_down; /* W_DQ (C, Rq); unused with Rq = 0 */
-    real *q_norm;        /* (Rq) gain */
-    LinearParams
-        q_up; /* W_UQ (Rq or C, H (P + O)): head h owns P nope, then O rope columns */
+    LinearParams q_down;  /* W_DQ (C, Rq); unused with Rq = 0 */
+    real *q_norm;         /* (Rq) gain */
+    LinearParams q_up;    /* W_UQ (Rq or C, H (P + O)): a head's P nope, then O rope */
     LinearParams kv_down; /* W_DKV (C, R + O) */
     real *kv_norm;        /* (R) gain */
-    LinearParams
-        kv_up; /* W_UKV (R, H (P + E)): head h owns P key, then E value columns */
-    LinearParams out; /* W_O (H E, C) */
+    LinearParams kv_up; /* W_UKV (R, H (P + E)): a head's P of keys, then E of values */
+    LinearParams out;   /* W_O (H E, C) */
 } MlaParams;
 
 typedef struct {
@@ -61,9 +62,11 @@ typedef struct {
     real *logsum;     /* (H, N) */
 } MlaSaved;
 
-int64_t mla_saved_reals(const MlaShape *shape,
-                        int64_t N); /* all of MlaSaved's, each part
-                                                              rounded up to 16 reals */
+/* Reals of all that MlaSaved points to, each part rounded up to whole vectors. */
+int64_t mla_saved_reals(const MlaShape *shape, int64_t N);
+
+/* Gives each part its place in `memory`, 64-byte aligned; NULL, as an arena that only counts
+ * has it, gives NULLs. */
 void mla_saved_divide(MlaSaved *saved, real *memory, const MlaShape *shape, int64_t N);
 
 /* Reals of scratch, 64-byte aligned, for both passes over N tokens in segments of up to
@@ -77,5 +80,11 @@ void mla_forward(real *y, const MlaSaved *saved, const real *x, const MlaParams 
 void mla_backward(real *dx, const MlaParams *dparams, const real *dy,
                   const MlaSaved *saved, const real *x, const MlaParams *params,
                   real *scratch, const TokenBatch *batch, const MlaShape *shape);
+
+/* The forward pass by its equations, one head after the other with products of its own: the
+ * readable reference. */
+int64_t mla_plain_scratch(int64_t longest, const MlaShape *shape);
+void mla_plain_forward(real *y, const real *x, const MlaParams *params, real *scratch,
+                       const TokenBatch *batch, const MlaShape *shape);
 
 #endif

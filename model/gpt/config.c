@@ -175,8 +175,9 @@ static Status check_mla(const GptConfig *config, Error *err)
                          "heads: num_key_value_heads %lld means nothing there",
                          (long long)config->heads, (long long)config->kv_heads);
     if (config->biases)
-        return error_set(err, STATUS_USAGE,
-                         "attention \"mla\" has no biases: switch them off");
+        return error_set(
+            err, STATUS_USAGE,
+            "attention \"mla\" has no biases (attention_bias): switch them off");
     if ((config->nope_size == 0 || config->value_size == 0) &&
         config->width % config->heads != 0)
         return error_set(err, STATUS_USAGE,

@@ -48,8 +48,9 @@ typedef struct {
     PairOptions options;
     uint64_t epoch; /* where the next batch begins */
     int64_t pair;
-    uint32_t *order; /* (pairs) of epoch ordered_epoch */
+    uint32_t *order; /* (pairs) of epoch ordered_epoch, when has_order */
     uint64_t ordered_epoch;
+    bool has_order;
     int32_t *sources, *inputs, *targets, *silence, *positions; /* the last batch */
     size_t sources_capacity, inputs_capacity, targets_capacity;
     size_t silence_capacity, positions_capacity;

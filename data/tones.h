@@ -43,6 +43,9 @@ typedef struct {
 void tone_tally_add(ToneTally *tally, const uint32_t *upper, const uint32_t *lower,
                     size_t length);
 
+/* Adds the counts of another tally. */
+void tone_tally_join(ToneTally *tally, const ToneTally *other);
+
 /* opposite / (pairs - undecided), 0 when there are none. */
 double tone_tally_share(const ToneTally *tally);
 

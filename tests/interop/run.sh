@@ -20,11 +20,11 @@ if ! command -v npm >/dev/null 2>&1 || ! node -e 'process.exit(parseInt(process.
 fi
 
 # Without the packages' own scripts, which would look for other builds of llama.cpp, and
-# without those for graphics cards. What is there already and complete stays.
-stamp=$folder/node_modules/.package-lock.json
-if [ ! -e "$stamp" ] || [ "$folder/package-lock.json" -nt "$stamp" ]; then
+# without those for graphics cards.
+stamp=$folder/node_modules/.installed
+if ! cmp -s "$folder/package-lock.json" "$stamp"; then
     npm ci --prefix "$folder" --ignore-scripts --omit=optional --no-audit --no-fund >&2
-    touch "$stamp"
+    cp "$folder/package-lock.json" "$stamp"
 fi
 
 mkdir -p "$work"

@@ -95,7 +95,8 @@ static Status print_ids(Reader *reader, const json_t *ids, Error *err)
         used = tokenizer_decode_append(reader->text, used, &reader->tokenizer,
                                        (int32_t)id);
     }
-    fwrite(reader->text, 1, used, stdout);
+    if (used > 0)
+        fwrite(reader->text, 1, used, stdout);
     putchar('\n');
     return STATUS_OK;
 }

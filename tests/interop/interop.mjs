@@ -30,7 +30,7 @@ function report(line, fine) {
 }
 
 function run(args, input) {
-  return execFileSync(jueju, args, { input, encoding: "utf8", maxBuffer: 1 << 28 });
+  return execFileSync(jueju, args, { input, stdio: "pipe", encoding: "utf8", maxBuffer: 1 << 28 });
 }
 
 const equal = (a, b) => a.length === b.length && a.every((value, i) => value === b[i]);

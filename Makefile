@@ -6,8 +6,9 @@ VERSION := 0.1.0
 MODE    ?= release
 REAL    ?= float
 V       ?= 0
+MPI     ?= 0
 
-BUILD   := build/$(MODE)-$(REAL)
+BUILD   := build/$(MODE)-$(REAL)$(if $(filter 1,$(MPI)),-mpi)
 PKGS    := jansson libutf8proc libxxhash opencc
 
 # All processors, unless the user says otherwise with -j.
@@ -54,6 +55,16 @@ ifneq ($(BLAS_DIR),)
 PKG_LIBS += -Wl,-rpath,$(patsubst %/pkgconfig,%,$(BLAS_DIR))
 endif
 
+# Open MPI's compiler wrapper knows where its header and library are.
+MPICC    ?= mpicc
+ifeq ($(MPI),1)
+DIST     := mpi
+PKG_LIBS += $(shell $(MPICC) --showme:link 2>/dev/null)
+MPI_CFLAGS := $(patsubst -I%,-isystem %,$(shell $(MPICC) --showme:compile 2>/dev/null))
+else
+DIST     := none
+endif
+
 ALL_CFLAGS = $(CFLAGS) -std=c11 -D_GNU_SOURCE -I. $(OPT_$(MODE)) $(MATHS) $(DEFS_$(REAL)) -fopenmp $(WARN) $(PKG_CFLAGS) -MMD -MP
 ALL_LIBS   = $(LDFLAGS) $(PKG_LIBS) -fopenmp -lm
 
@@ -71,7 +82,9 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard $(1))))
 BASE_O  := $(call objects,model/base/*.c)
 MODEL_O := $(filter-out $(BASE_O),$(call objects,model/*/*.c))
 DATA_O  := $(call objects,data/*.c)
-TRAIN_O := $(call objects,train/*.c)
+# Of the two that bring ranks together, one: MPI=1 swaps it.
+DISTS   := $(BUILD)/train/dist_none.o $(BUILD)/train/dist_mpi.o
+TRAIN_O := $(filter-out $(DISTS),$(call objects,train/*.c)) $(BUILD)/train/dist_$(DIST).o
 CLI_O   := $(filter-out $(BUILD)/scripts/main.o,$(call objects,scripts/*.c))
 
 LIB_base  := $(BUILD)/libbase.a
@@ -96,7 +109,7 @@ TEST_C_double := tests/model/test_*.c tests/train/test_grad*.c
 TESTS   := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard $(TEST_C_$(REAL)))))
 CLI_TESTS := $(sort $(wildcard tests/cli/test_*.sh))
 
-all: $(PROGRAM)  ## build build/jueju (MODE=release|debug|asan|tsan, REAL=float|double)
+all: $(PROGRAM)  ## build build/jueju (MODE=release|debug|asan|tsan, REAL=float|double, MPI=1)
 ifeq ($(BUILD),build/release-float)
 	@ln -sfn release-float/jueju build/jueju
 	@$(MAKE) $(QUIET) all REAL=double BUILD=$(DOUBLE_BUILD)
@@ -115,15 +128,17 @@ $(PROGRAM): $(BUILD)/scripts/main.o $(LINK_scripts)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.o %.a,$^) $(ALL_LIBS)
 
-$(BUILD)/scripts/main.o: VERSION_FLAG := -DJUEJU_VERSION='"$(VERSION)"'
+$(BUILD)/scripts/main.o: EXTRA_FLAGS := -DJUEJU_VERSION='"$(VERSION)"'
 # The commit that a line of the benchmark's CSV was measured at.
-$(BUILD)/scripts/cmd_bench.o: VERSION_FLAG := -DJUEJU_COMMIT='"$(shell git rev-parse --short HEAD 2>/dev/null)"'
+$(BUILD)/scripts/cmd_bench.o: EXTRA_FLAGS := -DJUEJU_COMMIT='"$(shell git rev-parse --short HEAD 2>/dev/null)"'
 $(BUILD)/scripts/cmd_bench.o: $(wildcard .git/logs/HEAD)
+
+$(BUILD)/train/dist_mpi.o: EXTRA_FLAGS := $(MPI_CFLAGS)
 
 $(BUILD)/%.o: %.c $(BUILD)/flags.stamp
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(ALL_CFLAGS) $(VERSION_FLAG) -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_FLAGS) -c -o $@ $<
 
 # One rule a folder, so that a test is linked with no more than its folder may use.
 define test_rule
@@ -142,8 +157,8 @@ define stamp
 endef
 
 $(BUILD)/flags.stamp: FORCE
-	@CC=$(call quoted,$(CC)) scripts/deps.sh --check build
-	$(call stamp,$(VERSION) $(CC_VERSION) $(CC) $(ALL_CFLAGS) $(ALL_LIBS))
+	@CC=$(call quoted,$(CC)) scripts/deps.sh --check build $(if $(filter 1,$(MPI)),mpi)
+	$(call stamp,$(VERSION) $(CC_VERSION) $(CC) $(ALL_CFLAGS) $(MPI_CFLAGS) $(ALL_LIBS))
 
 $(BUILD)/sources.stamp: FORCE
 	$(call stamp,$(BASE_O) $(MODEL_O) $(DATA_O) $(TRAIN_O) $(CLI_O))
@@ -173,11 +188,17 @@ sample:  ## poems from the newest checkpoint: PROMPT= N= SEED= ARGS=
 
 # ---- tests --------------------------------------------------------------------------
 
+# The program that several hosts can share, for its test; only where mpicc is.
+MPI_PROGRAM := $(if $(filter release-float,$(MODE)-$(REAL)),$(if $(shell command -v $(MPICC) 2>/dev/null),$(BUILD)-mpi/jueju))
+
 test:  ## all tests, gradient tests in double (WERROR=1: warnings are errors)
 	@scripts/deps.sh build test
 	@-$(MAKE) $(QUIET) -k test-programs
 	@-$(MAKE) $(QUIET) -k test-programs REAL=double BUILD=$(DOUBLE_BUILD)
-	@JUEJU=$(PROGRAM) scripts/run_tests.sh $(TESTS) \
+ifneq ($(MPI_PROGRAM),)
+	@-$(MAKE) $(QUIET) -k all MPI=1 BUILD=$(BUILD)-mpi
+endif
+	@JUEJU=$(PROGRAM) JUEJU_MPI=$(MPI_PROGRAM) scripts/run_tests.sh $(TESTS) \
 	    $$($(MAKE) -s $(QUIET) print-tests REAL=double BUILD=$(DOUBLE_BUILD)) $(CLI_TESTS)
 
 test-programs: $(TESTS) all

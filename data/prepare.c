@@ -1,13 +1,17 @@
 #include "data/prepare.h"
 
+#include <assert.h>
 #include <dirent.h>
+#include <inttypes.h>
 #include <string.h>
 #include <xxhash.h>
 
+#include "data/pair_cut.h"
 #include "data/poem.h"
 #include "data/prepared.h"
+#include "data/sequences.h"
 #include "data/tokenizer.h"
-#include "data/variants.h"
+#include "data/vocabulary.h"
 #include "model/base/files.h"
 #include "model/base/json.h"
 #include "model/base/memory.h"
@@ -24,15 +28,10 @@ typedef struct {
     PrepareReport *report;
     PoemList poems;
     Split split;
-    int64_t *counts; /* (CODE_POINTS) in the training bodies */
-    int64_t *homes;  /* (CODE_POINTS) training poems that have the character */
-    int64_t *last;   /* (CODE_POINTS) scratch: the last such poem, counted from 1 */
+    PairList pairs;
+    Vocabulary vocabulary;
     Tokenizer tokenizer;
-    /* the part that is being encoded */
-    uint16_t *ids;
-    size_t used, capacity;
-    uint64_t *offsets;
-    size_t offsets_capacity;
+    Sequences sequences; /* of the part that is being encoded */
 } Work;
 
 static void show(const Work *work, double fraction, const char *what)
@@ -107,154 +106,118 @@ static Status digest_input(Work *work, Error *err)
 
 /* ---- vocabulary --------------------------------------------------------------------- */
 
-static void count_points(Work *work, size_t start, size_t length)
-{
-    for (size_t i = start; i < start + length; i++) {
-        if (work->poems.points[i] < CODE_POINTS)
-            work->counts[work->poems.points[i]]++;
-    }
-}
-
-/* A character of one poem alone tells nothing about others, however often it stands there:
- * what is compared with the minimum is the number of poems that have it. */
-static void count_poem(Work *work, const Poem *poem, int64_t number)
-{
-    count_points(work, poem->body.start, poem->body.length);
-    for (size_t i = 0; i < poem->body.length; i++) {
-        uint32_t point = work->poems.points[poem->body.start + i];
-        if (point >= CODE_POINTS || work->last[point] == number)
-            continue;
-        work->last[point] = number;
-        work->homes[point]++;
-    }
-}
-
-static void drop_rare_points(Work *work)
-{
-    for (size_t point = 0; point < CODE_POINTS; point++) {
-        if (work->homes[point] < work->report->minimum_count)
-            work->counts[point] = 0;
-    }
-}
-
 static Status write_vocabulary(Work *work, const char *folder, Error *err)
 {
-    char path[PATH_SIZE];
-    TRY(tokenizer_build(&work->tokenizer, work->counts, work->report->minimum_count,
-                        err));
-    work->report->vocab_size = work->tokenizer.size;
-    TRY(path_join(path, folder, "tokenizer.json", err));
-    TRY(tokenizer_save(&work->tokenizer, path, err));
-
-    size_t characters = (size_t)work->tokenizer.size - TOKEN_SPECIALS;
-    const uint32_t *points = work->tokenizer.points + TOKEN_SPECIALS;
-    int64_t *counts;
-    TRY(memory_allocate(&counts, characters, sizeof *counts, "the variants", err));
-    for (size_t i = 0; i < characters; i++)
-        counts[i] = work->counts[points[i]];
-    Variants variants = {0};
-    Status status = variants_build(&variants, points, counts, characters, err);
-    if (status == STATUS_OK)
-        status = path_join(path, folder, "variants.json", err);
-    if (status == STATUS_OK)
-        status = variants_write(&variants, path, err);
-    variants_free(&variants);
-    memory_free(counts);
-    return status;
-}
-
-/* ---- sequences ---------------------------------------------------------------------- */
-
-static Status add_text(Work *work, Text text, Error *err)
-{
-    TRY(memory_reserve(&work->ids, &work->capacity, work->used + text.length,
-                       sizeof *work->ids, "the sequences", err));
-    for (size_t i = 0; i < text.length; i++)
-        work->ids[work->used++] = (uint16_t)tokenizer_id(
-            &work->tokenizer, work->poems.points[text.start + i]);
+    PrepareReport *report = work->report;
+    TRY(vocabulary_write(&work->tokenizer, &work->vocabulary, report->minimum_count,
+                         folder, err));
+    report->vocab_size = work->tokenizer.size;
     return STATUS_OK;
 }
 
-static Status add_special(Work *work, int special, Error *err)
+/* ---- the three kinds of set --------------------------------------------------------- */
+
+static Status split(Work *work, Error *err)
 {
-    TRY(memory_reserve(&work->ids, &work->capacity, work->used + 1, sizeof *work->ids,
-                       "the sequences", err));
-    work->ids[work->used++] = (uint16_t)special;
+    PrepareReport *report = work->report;
+    show(work, READ_DONE, "splitting");
+    TRY(split_poems(&work->split, &work->poems, work->options->seed, err));
+    report->clusters = work->split.clusters;
+    report->clustered = work->split.clustered;
+    report->duplicates = work->split.poems[PART_DUPLICATE];
+    for (size_t i = 0; i < work->poems.count; i++) {
+        if (work->split.parts[i] == PART_DUPLICATE)
+            report->group_duplicates[work->poems.items[i].group]++;
+    }
     return STATUS_OK;
 }
 
-static Status add_field(Work *work, int special, Text text, Error *err)
+static void count_training_text(Work *work, Text text, size_t poem)
 {
-    if (text.length == 0)
-        return STATUS_OK;
-    TRY(add_special(work, special, err));
-    return add_text(work, text, err);
+    vocabulary_count_poem(&work->vocabulary, work->poems.points + text.start,
+                          text.length, (int64_t)poem);
 }
-
-static Status add_poem(Work *work, const Poem *poem, Error *err)
-{
-    TRY(add_field(work, TOKEN_FORM, poem->form, err));
-    TRY(add_field(work, TOKEN_TITLE, poem->title, err));
-    TRY(add_field(work, TOKEN_AUTHOR, poem->author, err));
-    TRY(add_special(work, TOKEN_BOS, err));
-    TRY(add_text(work, poem->body, err));
-    return add_special(work, TOKEN_EOS, err);
-}
-
-static Status end_sequence(Work *work, size_t count, Error *err)
-{
-    TRY(memory_reserve(&work->offsets, &work->offsets_capacity, count + 1,
-                       sizeof *work->offsets, "the offsets", err));
-    work->offsets[count] = work->used;
-    return STATUS_OK;
-}
-
-static Status write_part(Work *work, const char *folder, Part part, size_t count,
-                         Error *err)
-{
-    PoemSet poems = {.ids = work->ids,
-                     .offsets = work->offsets,
-                     .poems = (int64_t)count,
-                     .tokens = (int64_t)work->used,
-                     .stream = work->options->stream};
-    return prepared_write_part(&work->report->parts[part], folder, part, &poems, err);
-}
-
-/* ---- the two kinds of set ----------------------------------------------------------- */
 
 static Status prepare_poems(Work *work, const char *folder, Error *err)
 {
     PrepareReport *report = work->report;
     PoemList *poems = &work->poems;
-    show(work, READ_DONE, "splitting");
-    TRY(split_poems(&work->split, poems, work->options->seed, err));
-    report->clusters = work->split.clusters;
-    report->clustered = work->split.clustered;
-    report->duplicates = work->split.poems[PART_DUPLICATE];
+    TRY(split(work, err));
     for (size_t i = 0; i < poems->count; i++) {
-        const Poem *poem = &poems->items[i];
         if (work->split.parts[i] == PART_TRAIN)
-            count_poem(work, poem, (int64_t)i + 1);
-        if (work->split.parts[i] == PART_DUPLICATE)
-            report->group_duplicates[poem->group]++;
+            count_training_text(work, poems->items[i].body, i);
     }
-
     show(work, SPLIT_DONE, "encoding");
-    drop_rare_points(work);
+    vocabulary_drop_rare(&work->vocabulary, report->minimum_count);
     TRY(write_vocabulary(work, folder, err));
     for (int part = 0; part < PART_COUNT; part++) {
-        size_t count = 0;
-        work->used = 0;
-        TRY(end_sequence(work, 0, err));
+        sequences_clear(&work->sequences);
         for (size_t i = 0; i < poems->count; i++) {
             if (work->split.parts[i] != part)
                 continue;
-            TRY(add_poem(work, &poems->items[i], err));
-            TRY(end_sequence(work, ++count, err));
+            TRY(sequences_add_poem(&work->sequences, &work->tokenizer, poems,
+                                   &poems->items[i], err));
             report->parts[part].body_tokens += (int64_t)poems->items[i].body.length + 1;
         }
-        TRY(write_part(work, folder, (Part)part, count, err));
+        TRY(sequences_write(&report->parts[part], &work->sequences, folder, (Part)part,
+                            err));
     }
+    return STATUS_OK;
+}
+
+/* Sequences and origins of one part. PartStats.poems counts poems, not sequences. */
+static Status write_pairs(Work *work, const char *folder, Part part, Error *err)
+{
+    PartStats *stats = &work->report->parts[part];
+    int64_t poems = 0;
+    sequences_clear(&work->sequences);
+    for (size_t i = 0, last = SIZE_MAX; i < work->pairs.count; i++) {
+        const Pair *pair = &work->pairs.items[i];
+        if (pair->part != part)
+            continue;
+        TRY(sequences_add_pair(&work->sequences, &work->tokenizer, &work->poems, pair,
+                               err));
+        stats->body_tokens += (int64_t)pair->lower.length + 1;
+        poems += pair->poem != last;
+        last = pair->poem;
+    }
+    TRY(sequences_write(stats, &work->sequences, folder, part, err));
+    stats->poems = poems;
+    return prepared_write_origins(stats, folder, part, work->sequences.origins,
+                                  (int64_t)work->sequences.count, err);
+}
+
+static Status prepare_pairs(Work *work, const char *folder, Error *err)
+{
+    PrepareReport *report = work->report;
+    PairList *pairs = &work->pairs;
+    TRY(split(work, err));
+    TRY(pairs_cut(pairs, &work->poems, work->split.parts, work->options->pairs, err));
+    report->pairs = pairs->counts;
+    size_t training = 0;
+    for (size_t i = 0; i < pairs->count; i++) {
+        const Pair *pair = &pairs->items[i];
+        if (pair->part != PART_TRAIN)
+            continue;
+        count_training_text(work, pair->upper, pair->poem);
+        count_training_text(work, pair->lower, pair->poem);
+        training++;
+    }
+    if (training == 0)
+        return error_set(err, STATUS_INPUT,
+                         "no couplets to train on: the sources have %" PRId64
+                         " poems in the forms 五絕 七絕 五律 七律 and %" PRId64
+                         " others, and gave %zu pairs%s",
+                         pairs->counts.poems, pairs->counts.other_poems, pairs->count,
+                         work->options->pairs == PAIRS_PARALLEL
+                             ? " of the middle couplets of 律 (--couplets all takes "
+                               "every couplet)"
+                             : "");
+    show(work, SPLIT_DONE, "encoding");
+    vocabulary_drop_rare(&work->vocabulary, report->minimum_count);
+    TRY(write_vocabulary(work, folder, err));
+    for (int part = 0; part < PART_COUNT; part++)
+        TRY(write_pairs(work, folder, (Part)part, err));
     return STATUS_OK;
 }
 
@@ -280,17 +243,19 @@ static Status prepare_stream(Work *work, const char *folder, Error *err)
         Text body = work->poems.items[i].body;
         size_t rest = ends[PART_TRAIN] - counted;
         size_t length = body.length < rest ? body.length : rest;
-        count_points(work, body.start, length);
+        vocabulary_count(&work->vocabulary, work->poems.points + body.start, length);
         counted += length;
     }
     TRY(write_vocabulary(work, folder, err));
 
+    sequences_clear(&work->sequences);
     for (size_t i = 0; i < work->poems.count; i++)
-        TRY(add_text(work, work->poems.items[i].body, err));
+        TRY(sequences_add_text(&work->sequences, &work->tokenizer, &work->poems,
+                               work->poems.items[i].body, err));
     size_t start = 0;
     for (int part = 0; part < PART_COUNT; part++) {
         uint64_t offsets[2] = {0, ends[part] - start};
-        PoemSet text = {.ids = work->ids + start,
+        PoemSet text = {.ids = work->sequences.ids + start,
                         .offsets = offsets,
                         .poems = 1,
                         .tokens = (int64_t)offsets[1],
@@ -301,6 +266,15 @@ static Status prepare_stream(Work *work, const char *folder, Error *err)
         start = ends[part];
     }
     return STATUS_OK;
+}
+
+static Status prepare_kind(Work *work, const char *folder, Error *err)
+{
+    if (work->options->stream)
+        return prepare_stream(work, folder, err);
+    if (work->options->pairs != PAIRS_NONE)
+        return prepare_pairs(work, folder, err);
+    return prepare_poems(work, folder, err);
 }
 
 static Status write_stats(Work *work, const char *folder, Error *err)
@@ -340,18 +314,12 @@ static Status check_replaceable(const char *path, Error *err)
 static Status prepare(Work *work, const char *path, Error *err)
 {
     TRY(check_replaceable(path, err));
-    TRY(memory_allocate(&work->counts, CODE_POINTS, sizeof *work->counts,
-                        "the counts of characters", err));
-    TRY(memory_allocate(&work->homes, CODE_POINTS, sizeof *work->homes,
-                        "the counts of characters", err));
-    TRY(memory_allocate(&work->last, CODE_POINTS, sizeof *work->last,
-                        "the counts of characters", err));
+    TRY(vocabulary_open(&work->vocabulary, err));
     TRY(read_poems(work, err));
     TRY(digest_input(work, err));
     FolderWriter writer;
     TRY(folder_writer_open(&writer, path, err));
-    Status status = work->options->stream ? prepare_stream(work, writer.temporary, err)
-                                          : prepare_poems(work, writer.temporary, err);
+    Status status = prepare_kind(work, writer.temporary, err);
     show(work, ENCODE_DONE, "writing");
     if (status == STATUS_OK)
         status = write_stats(work, writer.temporary, err);
@@ -367,16 +335,15 @@ static Status prepare(Work *work, const char *path, Error *err)
 Status prepare_set(PrepareReport *report, const char *path,
                    const PrepareOptions *options, Error *err)
 {
+    assert(!options->stream || options->pairs == PAIRS_NONE);
     *report = (PrepareReport){0};
     Work work = {.options = options, .report = report};
     Status status = prepare(&work, path, err);
     poem_list_free(&work.poems);
     split_free(&work.split);
-    memory_free(work.last);
-    memory_free(work.homes);
-    memory_free(work.counts);
+    pair_list_free(&work.pairs);
+    vocabulary_close(&work.vocabulary);
     tokenizer_free(&work.tokenizer);
-    memory_free(work.ids);
-    memory_free(work.offsets);
+    sequences_free(&work.sequences);
     return status;
 }

@@ -34,6 +34,18 @@ Status prepared_write_part(PartStats *stats, const char *folder, Part part,
     return STATUS_OK;
 }
 
+Status prepared_write_origins(PartStats *stats, const char *folder, Part part,
+                              const uint32_t *origins, int64_t pairs, Error *err)
+{
+    char path[PATH_SIZE];
+    size_t bytes = (size_t)pairs * sizeof *origins;
+    TRY(part_path(path, folder, part, "pairs", err));
+    TRY(file_write(path, origins, bytes, err));
+    stats->pairs = pairs;
+    stats->origins_digest = XXH3_64bits(origins, bytes);
+    return STATUS_OK;
+}
+
 /* ---- opening ----------------------------------------------------------------------- */
 
 static Status check_size(const char *path, size_t size, size_t count, size_t item,
@@ -51,22 +63,31 @@ static Status map_part(PreparedSet *set, Part part, char bin[PATH_SIZE],
                        char index[PATH_SIZE], Error *err)
 {
     const PartStats *stats = &set->stats.parts[part];
+    int64_t sequences = set->stats.pairs ? stats->pairs : stats->poems;
     TRY(part_path(bin, set->path, part, "bin", err));
     TRY(part_path(index, set->path, part, "idx", err));
     TRY(file_map(&set->bins[part], bin, err));
     TRY(file_map(&set->indexes[part], index, err));
     TRY(check_size(bin, set->bins[part].size, (size_t)stats->tokens, sizeof(uint16_t),
                    err));
-    TRY(check_size(index, set->indexes[part].size, (size_t)stats->poems + 1,
+    TRY(check_size(index, set->indexes[part].size, (size_t)sequences + 1,
                    sizeof(uint64_t), err));
     set->parts[part] = (PoemSet){
         .ids = (const uint16_t *)(const void *)set->bins[part].data,
         .offsets = (const uint64_t *)(const void *)set->indexes[part].data,
-        .poems = stats->poems,
+        .poems = sequences,
         .tokens = stats->tokens,
         .stream = set->stream,
     };
     return STATUS_OK;
+}
+
+static Status damaged(const char *path, Error *err)
+{
+    return error_set(err, STATUS_INPUT,
+                     "%s: its digest is not the one in stats.json: the file was "
+                     "damaged or changed",
+                     path);
 }
 
 /* Poem `poem` of a part whose offsets so far are fine. The caller names the files. */
@@ -96,10 +117,7 @@ static Status open_part(PreparedSet *set, Part part, Error *err)
     TRY(map_part(set, part, bin, index, err));
     const PoemSet *poems = &set->parts[part];
     if (XXH3_64bits(poems->ids, set->bins[part].size) != set->stats.parts[part].digest)
-        return error_set(err, STATUS_INPUT,
-                         "%s: its digest is not the one in stats.json: the file was "
-                         "damaged or changed",
-                         bin);
+        return damaged(bin, err);
     if (poems->offsets[0] != 0 ||
         poems->offsets[poems->poems] != (uint64_t)poems->tokens)
         return error_set(
@@ -119,11 +137,59 @@ static Status open_part(PreparedSet *set, Part part, Error *err)
     return STATUS_OK;
 }
 
-static Status open_set(PreparedSet *set, Error *err)
+/* The sequences are fine already: what makes them pairs. Origins rise, as pairs stand in
+ * the order of their poems and couplets. */
+static Status check_pair(const PairSet *pairs, int64_t pair, Error *err)
+{
+    int64_t length = (int64_t)(pairs->offsets[pair + 1] - pairs->offsets[pair]);
+    if (pairs->ids[pairs->offsets[pair]] != TOKEN_BOS ||
+        (length != 2 + 2 * 5 && length != 2 + 2 * PAIR_LONGEST))
+        return error_set(err, STATUS_INPUT,
+                         "expected <bos>, two lines of 5 or of 7 tokens, <eos>; found "
+                         "a sequence of %" PRId64 " tokens",
+                         length);
+    if (pair > 0 && pairs->origins[pair] <= pairs->origins[pair - 1])
+        return error_set(err, STATUS_INPUT, "its origin is not behind the one before");
+    PairOrigin origin = pair_origin(pairs, pair);
+    if (origin.couplet >= pair_couplets(origin.form))
+        return error_set(err, STATUS_INPUT, "couplet %d of a poem of two couplets",
+                         origin.couplet);
+    return STATUS_OK;
+}
+
+static Status open_pairs(PreparedSet *set, Part part, Error *err)
+{
+    char path[PATH_SIZE];
+    const PoemSet *sequences = &set->parts[part];
+    FileMap *map = &set->origins[part];
+    TRY(part_path(path, set->path, part, "pairs", err));
+    TRY(file_map(map, path, err));
+    TRY(check_size(path, map->size, (size_t)sequences->poems, sizeof(uint32_t), err));
+    if (XXH3_64bits(map->data, map->size) != set->stats.parts[part].origins_digest)
+        return damaged(path, err);
+    set->pairs[part] = (PairSet){.ids = sequences->ids,
+                                 .offsets = sequences->offsets,
+                                 .origins = (const uint32_t *)(const void *)map->data,
+                                 .pairs = sequences->poems,
+                                 .tokens = sequences->tokens};
+    for (int64_t pair = 0; pair < sequences->poems; pair++) {
+        if (check_pair(&set->pairs[part], pair, err) != STATUS_OK)
+            return error_context(err, "%s, pair %" PRId64, path, pair);
+    }
+    return STATUS_OK;
+}
+
+static Status open_set(PreparedSet *set, bool pairs, Error *err)
 {
     char path[PATH_SIZE];
     TRY(path_join(path, set->path, "stats.json", err));
     TRY(stats_load(&set->stats, path, err));
+    if (set->stats.pairs != pairs)
+        return error_set(err, STATUS_INPUT, "%s: expected a set of %s, found %s",
+                         set->path, pairs ? "couplets (jueju data --pairs)" : "poems",
+                         pairs ? "poems or a running text"
+                               : "couplets (made by jueju data --pairs), which only "
+                                 "the couplet family reads");
     set->stream = set->stats.stream;
     TRY(path_join(path, set->path, "tokenizer.json", err));
     TRY(tokenizer_load(&set->tokenizer, path, err));
@@ -131,19 +197,43 @@ static Status open_set(PreparedSet *set, Error *err)
         return error_set(err, STATUS_INPUT,
                          "%s: %d tokens, but vocab_size in stats.json is %" PRId64,
                          path, (int)set->tokenizer.size, set->stats.vocab_size);
-    for (int part = 0; part < PART_COUNT; part++)
+    for (int part = 0; part < PART_COUNT; part++) {
         TRY(open_part(set, (Part)part, err));
+        if (pairs)
+            TRY(open_pairs(set, (Part)part, err));
+    }
     return STATUS_OK;
+}
+
+static Status open_kind(PreparedSet *set, const char *path, bool pairs, Error *err)
+{
+    *set = (PreparedSet){0};
+    TRY(folder_resolve(set->path, path, err));
+    Status status = open_set(set, pairs, err);
+    if (status != STATUS_OK)
+        prepared_close(set);
+    return status;
 }
 
 Status prepared_open(PreparedSet *set, const char *path, Error *err)
 {
-    *set = (PreparedSet){0};
-    TRY(folder_resolve(set->path, path, err));
-    Status status = open_set(set, err);
-    if (status != STATUS_OK)
-        prepared_close(set);
-    return status;
+    return open_kind(set, path, false, err);
+}
+
+Status prepared_open_pairs(PreparedSet *set, const char *path, Error *err)
+{
+    return open_kind(set, path, true, err);
+}
+
+Status prepared_has_pairs(bool *pairs, const char *path, Error *err)
+{
+    char folder[PATH_SIZE], file[PATH_SIZE];
+    SetStats stats;
+    TRY(folder_resolve(folder, path, err));
+    TRY(path_join(file, folder, "stats.json", err));
+    TRY(stats_load(&stats, file, err));
+    *pairs = stats.pairs;
+    return STATUS_OK;
 }
 
 void prepared_close(PreparedSet *set)
@@ -151,6 +241,7 @@ void prepared_close(PreparedSet *set)
     for (int part = 0; part < PART_COUNT; part++) {
         file_unmap(&set->bins[part]);
         file_unmap(&set->indexes[part]);
+        file_unmap(&set->origins[part]);
     }
     tokenizer_free(&set->tokenizer);
     *set = (PreparedSet){0};

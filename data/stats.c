@@ -38,12 +38,81 @@ static json_t *digest_json(uint64_t digest)
     return json_string(text);
 }
 
-static json_t *part_json(const PartStats *part)
+static json_t *part_json(const PartStats *part, PairChoice pairs)
 {
-    return json_pack("{s:I, s:I, s:I, s:o}", "poems", (json_int_t)part->poems, "tokens",
-                     (json_int_t)part->tokens, "body_tokens",
-                     (json_int_t)part->body_tokens, "digest",
-                     digest_json(part->digest));
+    json_t *object =
+        json_pack("{s:I, s:I, s:I, s:o}", "poems", (json_int_t)part->poems, "tokens",
+                  (json_int_t)part->tokens, "body_tokens",
+                  (json_int_t)part->body_tokens, "digest", digest_json(part->digest));
+    if (pairs == PAIRS_NONE)
+        return object;
+    json_object_set_new(object, "pairs", json_integer(part->pairs));
+    json_object_set_new(object, "origins_digest", digest_json(part->origins_digest));
+    return object;
+}
+
+static const Form COUPLET_FORMS[] = {FORM_WUJUE, FORM_QIJUE, FORM_WULU, FORM_QILU};
+enum { COUPLET_FORM_COUNT = 4 };
+
+/* {"五絕": [n, n], "五律": [n, n, n, n], ...} and the sum of all. */
+static json_t *places_json(const int64_t places[FORM_COUNT][PAIR_COUPLETS],
+                           int64_t *total)
+{
+    json_t *object = json_object();
+    *total = 0;
+    for (int i = 0; i < COUPLET_FORM_COUNT; i++) {
+        Form form = COUPLET_FORMS[i];
+        json_t *list = json_array();
+        for (int couplet = 0; couplet < pair_couplets(form); couplet++) {
+            *total += places[form][couplet];
+            json_array_append_new(list, json_integer(places[form][couplet]));
+        }
+        json_object_set_new(object, form_name(form), list);
+    }
+    return object;
+}
+
+/* The same of shares, null where there is no pair, and the share of all. */
+static json_t *tones_json(const ToneTally tones[FORM_COUNT][PAIR_COUPLETS],
+                          double *share)
+{
+    ToneTally all = {0};
+    json_t *object = json_object();
+    for (int i = 0; i < COUPLET_FORM_COUNT; i++) {
+        Form form = COUPLET_FORMS[i];
+        json_t *list = json_array();
+        for (int couplet = 0; couplet < pair_couplets(form); couplet++) {
+            const ToneTally *tally = &tones[form][couplet];
+            tone_tally_join(&all, tally);
+            json_array_append_new(list, tally->pairs > 0
+                                            ? json_real(tone_tally_share(tally))
+                                            : json_null());
+        }
+        json_object_set_new(object, form_name(form), list);
+    }
+    *share = tone_tally_share(&all);
+    return object;
+}
+
+static json_t *pairs_json(const PairCounts *counts, PairChoice choice)
+{
+    json_t *dropped = json_object();
+    for (int reason = 0; reason < PAIR_REASONS; reason++) {
+        if (counts->dropped[reason] > 0)
+            json_object_set_new(dropped, pair_reason_name((PairReason)reason),
+                                json_integer(counts->dropped[reason]));
+    }
+    int64_t cut, kept;
+    double share;
+    json_t *places = places_json(counts->places, &cut);
+    json_t *kept_places = places_json(counts->kept, &kept);
+    json_t *tones = tones_json(counts->tones, &share);
+    return json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, s:o}", "couplets",
+        choice == PAIRS_ALL ? "all" : "parallel", "poems", (json_int_t)counts->poems,
+        "other_poems", (json_int_t)counts->other_poems, "cut", (json_int_t)cut, "kept",
+        (json_int_t)kept, "dropped", dropped, "places", places, "kept_places",
+        kept_places, "opposite_tones", share, "opposite_tones_places", tones);
 }
 
 static json_t *group_json(const CorpusGroup *group, int64_t duplicates)
@@ -108,14 +177,21 @@ Status stats_to_json(json_t **out, const PrepareReport *report,
         dropped_json(corpus->dropped), "duplicates", (json_int_t)report->duplicates,
         "characters", (json_int_t)corpus->characters, "han", (json_int_t)corpus->han,
         "vocab_size", (int)report->vocab_size, "train",
-        part_json(&report->parts[PART_TRAIN]), "val",
-        part_json(&report->parts[PART_VALIDATION]), "test",
-        part_json(&report->parts[PART_TEST]), "groups", groups_json(report), "skipped",
+        part_json(&report->parts[PART_TRAIN], options->pairs), "val",
+        part_json(&report->parts[PART_VALIDATION], options->pairs), "test",
+        part_json(&report->parts[PART_TEST], options->pairs), "groups",
+        groups_json(report), "skipped",
         notes_json(corpus->skipped, corpus->skipped_count), "split", "clusters",
         (json_int_t)report->clusters, "clustered_poems", (json_int_t)report->clustered,
         "options", options_json(options, report->minimum_count), "stream",
         options->stream, "input_digest", digest_json(report->input_digest), "warnings",
         warnings_json(corpus->warnings, corpus->warning_count));
+    if (*out != NULL && options->pairs != PAIRS_NONE &&
+        json_object_set_new(*out, "pairs",
+                            pairs_json(&report->pairs, options->pairs)) != 0) {
+        json_decref(*out);
+        *out = NULL;
+    }
     if (*out == NULL)
         return error_set(err, STATUS_MEMORY,
                          "stats.json can't be made: out of memory, "
@@ -125,24 +201,35 @@ Status stats_to_json(json_t **out, const PrepareReport *report,
 
 /* ---- reading ------------------------------------------------------------------------ */
 
+static Status load_digest(uint64_t *digest, const json_t *object, const char *key,
+                          const char *name, const char *path, Error *err)
+{
+    const char *text;
+    TRY(json_get_text(&text, object, key, path, err));
+    if (strncmp(text, "xxh3:", 5) != 0 || strlen(text) != 21 ||
+        strspn(text + 5, "0123456789abcdef") != 16)
+        return error_set(err, STATUS_INPUT,
+                         "%s: %s.%s must be xxh3: and 16 hexadecimal digits", path,
+                         name, key);
+    *digest = strtoull(text + 5, NULL, 16);
+    return STATUS_OK;
+}
+
 static Status load_part(PartStats *part, const json_t *root, const char *name,
-                        const char *path, Error *err)
+                        bool pairs, const char *path, Error *err)
 {
     const json_t *object;
-    const char *digest;
     TRY(json_get_object(&object, root, name, path, err));
     TRY(json_get_int(&part->poems, object, "poems", 0, INT32_MAX, path, err));
     TRY(json_get_int(&part->tokens, object, "tokens", 0, INT64_MAX / 2, path, err));
     TRY(json_get_int(&part->body_tokens, object, "body_tokens", 0, part->tokens, path,
                      err));
-    TRY(json_get_text(&digest, object, "digest", path, err));
-    if (strncmp(digest, "xxh3:", 5) != 0 || strlen(digest) != 21 ||
-        strspn(digest + 5, "0123456789abcdef") != 16)
-        return error_set(err, STATUS_INPUT,
-                         "%s: %s.digest must be xxh3: and 16 hexadecimal digits", path,
-                         name);
-    part->digest = strtoull(digest + 5, NULL, 16);
-    return STATUS_OK;
+    TRY(load_digest(&part->digest, object, "digest", name, path, err));
+    if (!pairs)
+        return STATUS_OK;
+    TRY(json_get_int(&part->pairs, object, "pairs", 0, INT32_MAX, path, err));
+    return load_digest(&part->origins_digest, object, "origins_digest", name, path,
+                       err);
 }
 
 Status stats_load(SetStats *stats, const char *path, Error *err)
@@ -154,8 +241,13 @@ Status stats_load(SetStats *stats, const char *path, Error *err)
         json_get_int(&stats->vocab_size, root, "vocab_size", 1, 65536, path, err);
     if (status == STATUS_OK)
         status = json_get_bool(&stats->stream, root, "stream", path, err);
+    stats->pairs = json_has(root, "pairs");
+    if (status == STATUS_OK && stats->pairs && stats->stream)
+        status = error_set(err, STATUS_INPUT,
+                           "%s: a set has \"pairs\" or is a stream, not both", path);
     for (int part = 0; part < PART_COUNT && status == STATUS_OK; part++)
-        status = load_part(&stats->parts[part], root, part_name((Part)part), path, err);
+        status = load_part(&stats->parts[part], root, part_name((Part)part),
+                           stats->pairs, path, err);
     json_decref(root);
     return status;
 }

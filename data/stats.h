@@ -7,7 +7,15 @@
  *      "split": {"clusters", "clustered_poems"}, "options": {...}, "stream",
  *      "input_digest"}
  *
- * read = kept + all that was dropped; kept = poems of the three parts + duplicates. */
+ * read = kept + all that was dropped; kept = poems of the three parts + duplicates.
+ *
+ * A pair set has "pairs" and "origins_digest" in each part, whose poems are those that the
+ * pairs are from, and
+ *     "pairs": {"couplets": "parallel" | "all", "poems", "other_poems", "cut", "kept",
+ *               "dropped": {reason: n}, "places": {form: [n, ...]}, "kept_places": ...,
+ *               "opposite_tones": share of the pairs, "opposite_tones_places": ...}
+ * of the poems of the four forms: cut = kept + all that was dropped; data/tones.h has the
+ * measure of tones. */
 #ifndef JUEJU_DATA_STATS_H
 #define JUEJU_DATA_STATS_H
 
@@ -16,14 +24,17 @@
 #include <stdint.h>
 
 #include "data/corpus.h"
+#include "data/pairs.h"
 #include "data/split.h"
 #include "model/base/error.h"
 
 typedef struct {
     int64_t poems;
-    int64_t tokens;      /* in the .bin file, with fields and specials */
-    int64_t body_tokens; /* characters and <eos>: what is predicted */
-    uint64_t digest;     /* XXH3 of the .bin file */
+    int64_t tokens;          /* in the .bin file, with fields and specials */
+    int64_t body_tokens;     /* characters and <eos>: what is predicted */
+    uint64_t digest;         /* XXH3 of the .bin file */
+    int64_t pairs;           /* sequences of a pair set, else 0 */
+    uint64_t origins_digest; /* XXH3 of the .pairs file */
 } PartStats;
 
 typedef struct {
@@ -33,8 +44,9 @@ typedef struct {
     int64_t minimum_count; /* 0: chosen by the size of the set */
     bool lenient;
     bool stream;
-    uint64_t seed; /* of the split */
-    int threads;   /* 0: one per processor; never changes the result */
+    PairChoice pairs; /* not with stream */
+    uint64_t seed;    /* of the split */
+    int threads;      /* 0: one per processor; never changes the result */
     /* fraction 0 .. 1 of all the work; may be NULL */
     void (*progress)(void *context, double fraction, const char *what);
     void *context;
@@ -46,6 +58,7 @@ typedef struct {
     int64_t duplicates;
     int64_t clusters, clustered; /* data/split.h */
     PartStats parts[PART_COUNT];
+    PairCounts pairs;      /* of a pair set */
     int64_t minimum_count; /* that was used */
     int32_t vocab_size;
     uint64_t input_digest; /* XXH3 of the clean poems with all their fields */
@@ -61,7 +74,7 @@ Status stats_to_json(json_t **out, const PrepareReport *report,
 typedef struct {
     PartStats parts[PART_COUNT];
     int64_t vocab_size;
-    bool stream;
+    bool stream, pairs;
 } SetStats;
 Status stats_load(SetStats *stats, const char *path, Error *err);
 

@@ -5,12 +5,11 @@
 
 #include "data/corpus.h"
 #include "data/prepare.h"
-#include "data/prepared.h"
-#include "data/twins.h"
 #include "model/base/files.h"
 #include "model/base/json.h"
 #include "scripts/commands.h"
 #include "scripts/console.h"
+#include "scripts/data_check.h"
 
 enum { MAXIMUM_SOURCES = 256 };
 
@@ -24,8 +23,12 @@ typedef struct {
     CommonOptions common;
     const char *corpus, *name, *out, *root;
     int64_t minimum_count;
-    bool lenient, stream, check_split, json;
+    int couplets; /* index into COUPLETS */
+    bool lenient, stream, pairs, check_split, json;
 } DataOptions;
+
+static const char *const COUPLETS[] = {"parallel", "all", NULL};
+static const PairChoice CHOICES[] = {PAIRS_PARALLEL, PAIRS_ALL};
 
 static const Option OPTIONS[] = {
     {"corpus", 'c', OPTION_TEXT, offsetof(DataOptions, corpus), "NAMES",
@@ -47,16 +50,24 @@ static const Option OPTIONS[] = {
      "keep what is sound of damaged files", 0, 0, NULL},
     {"stream", 0, OPTION_FLAG, offsetof(DataOptions, stream), NULL,
      "the sources are one running text, cut 90/5/5 in order", 0, 0, NULL},
+    {"pairs", 0, OPTION_FLAG, offsetof(DataOptions, pairs), NULL,
+     "the set has couplets (upper and lower line) of 五絕 七絕 五律 七律 for poems; "
+     "its name ends in -pairs",
+     0, 0, NULL},
+    {"couplets", 0, OPTION_CHOICE, offsetof(DataOptions, couplets), "WHICH",
+     "with --pairs: parallel, the middle ones of 律, or all", 0, 0, COUPLETS},
     {"check-split", 0, OPTION_FLAG, offsetof(DataOptions, check_split), NULL,
      "prepare nothing; count the held-out poems of the set SOURCE (or --name, --out) "
-     "that have a near-duplicate in training; fails unless there are none",
+     "that have a near-duplicate in training (of pairs: a line); fails unless there "
+     "are "
+     "none",
      0, 0, NULL},
     {"json", 0, OPTION_FLAG, offsetof(DataOptions, json), NULL,
      "print stats.json (or the check's counts) instead of a summary", 0, 0, NULL},
     COMMON_OPTIONS(DataOptions),
     {0}};
 
-static const DataOptions DEFAULTS = {.root = DEFAULT_ROOT};
+static const DataOptions DEFAULTS = {.couplets = 0, .root = DEFAULT_ROOT};
 
 static const CommandInfo INFO = {
     .name = "data",
@@ -189,8 +200,19 @@ static Status check_name(const char *name, Error *err)
     return STATUS_OK;
 }
 
+/* Sets of pairs stand beside the poems' set: "tang" and "tang-pairs". */
+static void append_pairs(Sources *sources)
+{
+    static const char ENDING[] = "-pairs";
+    size_t used = strlen(sources->name);
+    if (used > 0 && used + sizeof ENDING <= sizeof sources->name)
+        memcpy(sources->name + used, ENDING, sizeof ENDING);
+}
+
 static Status choose_path(Sources *sources, const DataOptions *options, Error *err)
 {
+    if (options->pairs)
+        append_pairs(sources);
     if (options->name != NULL)
         TRY(check_name(options->name, err));
     if (options->out != NULL) {
@@ -225,14 +247,6 @@ static Status choose_sources(Sources *sources, const DataOptions *options,
 
 /* ---- results ------------------------------------------------------------------------ */
 
-static Status print_json(const json_t *value, Error *err)
-{
-    if (json_dumpf(value, stdout, JSON_INDENT(2)) != 0)
-        return error_set(err, STATUS_IO, "the JSON could not be written to stdout");
-    putchar('\n');
-    return STATUS_OK;
-}
-
 /* A few notes in full; of many only the number, since stats.json has them. */
 static void print_notes(const CorpusNote *notes, size_t count, const char *what,
                         const char *many)
@@ -249,10 +263,34 @@ static void print_notes(const CorpusNote *notes, size_t count, const char *what,
     }
 }
 
-static void print_summary(const PrepareReport *report, const char *path, bool stream,
-                          double seconds)
+static void print_pairs(const PairCounts *counts)
+{
+    int64_t couplets = 0;
+    ToneTally tones = {0};
+    for (int form = 0; form < FORM_COUNT; form++) {
+        for (int couplet = 0; couplet < PAIR_COUPLETS; couplet++) {
+            couplets += counts->places[form][couplet];
+            tone_tally_join(&tones, &counts->tones[form][couplet]);
+        }
+    }
+    printf("couplets  %9" PRId64 " in %" PRId64
+           " poems of the forms 五絕 七絕 五律 七律\n",
+           couplets, counts->poems);
+    for (int reason = 0; reason < PAIR_REASONS; reason++) {
+        if (counts->dropped[reason] > 0)
+            printf("dropped   %9" PRId64 " %s\n", counts->dropped[reason],
+                   pair_reason_name((PairReason)reason));
+    }
+    printf("tones     %8.1f%% of the pairs have opposite ones at the places 2, 4 (6)\n",
+           100 * tone_tally_share(&tones));
+}
+
+static void print_summary(const PrepareReport *report, const char *path,
+                          const DataOptions *options, double seconds)
 {
     const CorpusStats *corpus = &report->corpus;
+    bool stream = options->stream;
+    bool pairs = options->pairs;
     if (!stream) {
         printf("read      %9" PRId64 " works\n", corpus->read);
         printf("kept      %9" PRId64 " poems, %" PRId64 " characters\n", corpus->kept,
@@ -264,11 +302,17 @@ static void print_summary(const PrepareReport *report, const char *path, bool st
         }
         printf("left out  %9" PRId64 " duplicates of poems kept\n", report->duplicates);
     }
+    if (pairs)
+        print_pairs(&report->pairs);
     printf("vocabulary%9d tokens\n", (int)report->vocab_size);
     for (int part = 0; part < PART_COUNT; part++)
         printf("%-10s%9" PRId64 " %s, %" PRId64 " tokens to predict\n",
-               part_name((Part)part), report->parts[part].poems,
-               stream ? "text" : "poems", report->parts[part].body_tokens);
+               part_name((Part)part),
+               pairs ? report->parts[part].pairs : report->parts[part].poems,
+               stream  ? "text"
+               : pairs ? "pairs"
+                       : "poems",
+               report->parts[part].body_tokens);
     printf("%s in %.1f s\n", path, seconds);
     if (report->parts[PART_VALIDATION].poems == 0)
         fprintf(stderr,
@@ -297,6 +341,8 @@ static Status run_prepare(const DataOptions *options, const Sources *sources,
                               .minimum_count = options->minimum_count,
                               .lenient = options->lenient,
                               .stream = options->stream,
+                              .pairs = options->pairs ? CHOICES[options->couplets]
+                                                      : PAIRS_NONE,
                               .seed = (uint64_t)options->common.seed,
                               .threads = (int)options->common.threads,
                               .progress = show_progress,
@@ -314,8 +360,7 @@ static Status run_prepare(const DataOptions *options, const Sources *sources,
         if (status == STATUS_OK)
             status = print_json(stats, err);
     } else if (status == STATUS_OK) {
-        print_summary(&report, sources->path, options->stream,
-                      console_clock() - started);
+        print_summary(&report, sources->path, options, console_clock() - started);
     }
     json_decref(stats);
     report_free(&report);
@@ -323,55 +368,6 @@ static Status run_prepare(const DataOptions *options, const Sources *sources,
 }
 
 /* ---- --check-split ------------------------------------------------------------------ */
-
-static Status print_check(const TwinReport *report, const PreparedSet *set, bool json,
-                          Error *err)
-{
-    if (!json) {
-        printf("%" PRId64 " of %" PRId64
-               " held-out poems have a near-duplicate in training\n",
-               report->in_train, report->held_out);
-        printf("%" PRId64 " of %" PRId64 " test poems have one in validation\n",
-               report->in_validation, report->test);
-        if (report->in_train > 0)
-            printf("the first: poem %" PRId64 " of %s and poem %" PRId64 " of train\n",
-                   report->example, part_name(report->example_part),
-                   report->example_partner);
-        return STATUS_OK;
-    }
-    json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I}", "set", set->path, "held_out",
-        (json_int_t)report->held_out, "in_train", (json_int_t)report->in_train, "test",
-        (json_int_t)report->test, "in_validation", (json_int_t)report->in_validation);
-    Status status = object != NULL
-                        ? print_json(object, err)
-                        : error_set(err, STATUS_MEMORY, "the JSON could not be made");
-    json_decref(object);
-    return status;
-}
-
-static Status run_check(const DataOptions *options, const char *path, Error *err)
-{
-    PreparedSet set;
-    Status opened = prepared_open(&set, path, err);
-    if (opened != STATUS_OK && !file_exists(path))
-        return error_set(err, STATUS_INPUT,
-                         "--check-split: no prepared set %s; `jueju data` makes one",
-                         path);
-    TRY(opened);
-    TwinReport report;
-    Status status = twins_find(&report, &set, err);
-    if (status == STATUS_OK)
-        status = print_check(&report, &set, options->json, err);
-    /* Exit code 1, as for any other measured number that is not what it must be. */
-    if (status == STATUS_OK && report.in_train + report.in_validation > 0)
-        status = error_set(err, STATUS_NUMERIC,
-                           "%s: the split leaks: %" PRId64 " of %" PRId64
-                           " held-out poems have a near-duplicate in training",
-                           set.path, report.in_train, report.held_out);
-    prepared_close(&set);
-    return status;
-}
 
 /* SOURCE is a set's folder, or its name below data/prepared. */
 static Status find_set(Sources *sources, const DataOptions *options,
@@ -403,9 +399,14 @@ static Status run_data(int argc, char **argv, Error *err)
         return STATUS_OK;
     }
     Sources sources = {0};
+    if (options.pairs && options.stream)
+        return error_set(err, STATUS_USAGE,
+                         "--pairs and --stream: a running text has no couplets");
+    if (!options.pairs && options_given(&INFO, argc, argv, "couplets"))
+        return error_set(err, STATUS_USAGE, "--couplets goes with --pairs");
     if (options.check_split) {
         TRY(find_set(&sources, &options, arguments, count, err));
-        return run_check(&options, sources.path, err);
+        return check_split(sources.path, options.json, err);
     }
     bool root_given = options_given(&INFO, argc, argv, "root");
     TRY(choose_sources(&sources, &options, root_given, arguments, count, err));

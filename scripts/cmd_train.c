@@ -10,6 +10,8 @@
 #include "scripts/interrupt.h"
 #include "scripts/recipe.h"
 #include "scripts/startup.h"
+#include "scripts/train_ranks.h"
+#include "scripts/train_show.h"
 #include "train/checkpoint.h"
 #include "train/lanes.h"
 
@@ -138,100 +140,11 @@ static TrainValues defaults(void)
     return values;
 }
 
-/* ---- what is shown while it trains -------------------------------------------------- */
-
 static bool stop(void *context)
 {
     (void)context;
     return interrupt_requested();
 }
-
-static void show_step(void *context, const TrainRecord *record)
-{
-    Progress *progress = context;
-    if (!progress->terminal)
-        return; /* the records are enough of a log */
-    char note[64];
-    snprintf(note, sizeof note, "step %lld/%lld  loss %.3f", (long long)record->step,
-             (long long)record->steps, record->loss);
-    progress_update(progress, (double)record->step / (double)record->steps, note);
-}
-
-static void show_layers(const TrainRecord *record)
-{
-    fprintf(stderr, "  heads: entropy");
-    for (int64_t l = 0; l < record->layer_count; l++)
-        fprintf(stderr, " %.2f", record->layers[l].entropy);
-    fprintf(stderr, " · smallest distance");
-    for (int64_t l = 0; l < record->layer_count; l++)
-        fprintf(stderr, " %.2f", record->layers[l].min_distance);
-    fputc('\n', stderr);
-}
-
-static void show_record(void *context, const TrainRecord *record)
-{
-    progress_clear(context);
-    char left[32];
-    console_time(left, record->seconds_left);
-    fprintf(stderr,
-            "step %lld/%lld · epoch %.2f · %.2fM tokens · loss %.4f · rate %.2e · norm "
-            "%.2f · %.0f tokens/s · %s left\n",
-            (long long)record->step, (long long)record->steps, record->epochs,
-            (double)record->tokens / 1e6, record->loss, record->rate,
-            record->gradient_norm, record->tokens_per_second, left);
-    if (!record->evaluated)
-        return;
-    fprintf(stderr, "  validation %.4f nats a token",
-            evaluation_nats(&record->validation));
-    if (record->validation.tokens[LOSS_HAN] > 0)
-        fprintf(stderr, " (Han %.4f)",
-                evaluation_class_nats(&record->validation, LOSS_HAN));
-    fputs(record->best ? ", the best so far\n" : "\n", stderr);
-    show_layers(record);
-}
-
-/* Poems whose body with <bos> and <eos> does not fit into one row. Fields come off first. */
-static int64_t count_long_poems(const PoemSet *poems, int64_t context)
-{
-    int64_t count = 0;
-    for (int64_t i = 0; i < poems->poems; i++) {
-        uint64_t first = poems->offsets[i];
-        while (poems->ids[first] != TOKEN_BOS)
-            first++;
-        count += (int64_t)(poems->offsets[i + 1] - first) - 1 > context;
-    }
-    return count;
-}
-
-static void show_start(const Trainer *trainer, const PreparedSet *set, const char *out)
-{
-    const Gpt *gpt = trainer_model(trainer);
-    const GptConfig *config = &gpt->config;
-    char machine[256];
-    startup_describe(machine, sizeof machine);
-    fprintf(
-        stderr, "model: gpt2, L%lld H%lld C%lld T%lld F%lld V%lld, %lld parameters\n",
-        (long long)config->layers, (long long)config->heads, (long long)config->width,
-        (long long)config->context, (long long)config->mlp_width,
-        (long long)config->vocab_size, (long long)gpt->table.parameters);
-    const PartStats *train = &set->stats.parts[PART_TRAIN];
-    fprintf(stderr, "set: %s, %lld poems and %lld body tokens to train on\n", set->path,
-            (long long)train->poems, (long long)train->body_tokens);
-    if (!set->stream) {
-        int64_t cut = count_long_poems(&set->parts[PART_TRAIN], config->context);
-        if (cut > 0)
-            fprintf(stderr,
-                    "note: %lld poems are longer than %lld tokens and are cut after a "
-                    "sentence\n",
-                    (long long)cut, (long long)config->context);
-    }
-    fprintf(stderr, "machine: %s\nrun: %s", machine, out);
-    if (trainer_step(trainer) > 0)
-        fprintf(stderr, ", going on after step %lld", (long long)trainer_step(trainer));
-    fputc('\n', stderr);
-}
-
-/* ---- the command -------------------------------------------------------------------- */
 
 /* out = the run's folder: --out, or checkpoints/NAME, where the set's own name stands in for
  * --name: "data/prepared/tang/" -> checkpoints/tang. */
@@ -285,18 +198,25 @@ static Status check_folder(const TrainValues *values, const char *out, const cha
 
 static Status run_trainer(Trainer *trainer, const TrainValues *values,
                           const PreparedSet *set, const char *out, const char *last,
-                          Error *err)
+                          const Dist *dist, Error *err)
 {
+    char machine[512];
     if (values->resume)
         TRY(trainer_restore(trainer, last, err));
-    show_start(trainer, set, out);
+    startup_describe_ranks(machine, sizeof machine, dist);
+    if (dist->rank == 0)
+        train_show_start(trainer, set, out, machine);
     Progress progress = progress_start("train", stderr);
-    TrainHooks hooks = {
-        .context = &progress, .record = show_record, .step = show_step, .stop = stop};
+    TrainHooks hooks = {.context = &progress,
+                        .record = train_show_record,
+                        .step = train_show_step,
+                        .stop = stop};
     interrupt_install();
     Status status = trainer_run(trainer, &hooks, err);
     progress_clear(&progress);
     TRY(status);
+    if (dist->rank > 0)
+        return STATUS_OK;
     char time[32];
     console_time(time, trainer_seconds(trainer));
     printf("validation: %.4f nats a body token at step %lld (%s of training)\n",
@@ -307,7 +227,7 @@ static Status run_trainer(Trainer *trainer, const TrainValues *values,
 
 static Status train_on(const PreparedSet *set, const TrainValues *values,
                        const json_t *recipe, const char *out, const char *last,
-                       Error *err)
+                       Dist *dist, Error *err)
 {
     TrainOptions options = values->train;
     if (options.model.mlp_width == 0)
@@ -315,6 +235,7 @@ static Status train_on(const PreparedSet *set, const TrainValues *values,
     options.seed = (uint64_t)values->common.seed;
     options.folder = out;
     options.recipe = recipe;
+    options.dist = dist;
     char fingerprint[32];
     snprintf(fingerprint, sizeof fingerprint, "%016llx",
              (unsigned long long)set->stats.parts[PART_TRAIN].digest);
@@ -325,19 +246,19 @@ static Status train_on(const PreparedSet *set, const TrainValues *values,
                       .fingerprint = fingerprint};
     Trainer *trainer;
     TRY(trainer_create(&trainer, &options, &data, err));
-    Status status = run_trainer(trainer, values, set, out, last, err);
+    Status status = run_trainer(trainer, values, set, out, last, dist, err);
     trainer_destroy(trainer);
     return status;
 }
 
-/* Options from the checkpoint for --resume, else from the command line; as JSON. */
-static Status settle_recipe(json_t **recipe, TrainValues *values, const char *last,
-                            int argc, char **argv, Error *err)
+/* What this rank would train with: options from the checkpoint for --resume, which is rank
+ * 0's to read (the others get NULL), else from the command line; as JSON. */
+static Status own_recipe(json_t **recipe, TrainValues *values, const char *last,
+                         const Dist *dist, int argc, char **argv, Error *err)
 {
-    if (values->resume) {
-        TRY(checkpoint_recipe(recipe, last, err));
-        return recipe_to_options(&INFO, values, *recipe, argc, argv, last, err);
-    }
+    *recipe = NULL;
+    if (values->resume)
+        return dist->rank == 0 ? checkpoint_recipe(recipe, last, err) : STATUS_OK;
     /* A short run would never leave the default's warm-up. */
     int64_t tenth = values->train.steps / 10;
     if (values->train.warmup > tenth && !options_given(&INFO, argc, argv, "warmup"))
@@ -347,47 +268,86 @@ static Status settle_recipe(json_t **recipe, TrainValues *values, const char *la
                            : error_set(err, STATUS_MEMORY, "no memory for the options");
 }
 
-static Status train(TrainValues *values, const char *set_path, int argc, char **argv,
-                    Error *err)
+/* The recipe of all ranks. */
+static Status settle_recipe(json_t **recipe, TrainValues *values, const char *last,
+                            Dist *dist, int argc, char **argv, Error *err)
+{
+    json_t *own = NULL;
+    *recipe = NULL;
+    TRY(dist_same(dist, "--resume", values->resume ? "given" : "none",
+                  "give it to all or to none", err));
+    Status status = own_recipe(&own, values, last, dist, argc, argv, err);
+    status = dist_agree(dist, status, err);
+    if (status == STATUS_OK)
+        status = train_ranks_share(recipe, own, dist, err);
+    json_decref(own);
+    TRY(status);
+    if (values->resume)
+        status = recipe_to_options(&INFO, values, *recipe, argc, argv, last, err);
+    return dist_agree(dist, status, err);
+}
+
+/* The folder of the run is rank 0's; the others only know its name. */
+static Status open_all(PreparedSet *set, char out[PATH_SIZE], char last[PATH_SIZE],
+                       const TrainValues *values, const char *set_path,
+                       const Dist *dist, Error *err)
+{
+    TRY(prepared_open(set, set_path, err));
+    Status status = find_folder(out, values, set_path, err);
+    if (status == STATUS_OK)
+        status = path_join(last, out, "last", err);
+    if (status == STATUS_OK && dist->rank == 0)
+        status = check_folder(values, out, last, err);
+    if (status != STATUS_OK)
+        prepared_close(set);
+    return status;
+}
+
+static Status train(TrainValues *values, const char *set_path, Dist *dist, int argc,
+                    char **argv, Error *err)
 {
     char out[PATH_SIZE];
     char last[PATH_SIZE];
-    startup_threads(values->common.threads);
     PreparedSet *set;
+    TRY(startup_rank_threads(values->common.threads, dist, err));
     TRY(memory_allocate(&set, 1, sizeof *set, "the prepared set", err));
-    Status status = prepared_open(set, set_path, err);
-    if (status != STATUS_OK) {
-        memory_free(set);
-        return status;
-    }
-    status = find_folder(out, values, set_path, err);
-    if (status == STATUS_OK)
-        status = path_join(last, out, "last", err);
-    if (status == STATUS_OK)
-        status = check_folder(values, out, last, err);
+    Status opened = open_all(set, out, last, values, set_path, dist, err);
+    Status status = dist_agree(dist, opened, err);
     json_t *recipe = NULL;
     if (status == STATUS_OK)
-        status = settle_recipe(&recipe, values, last, argc, argv, err);
+        status = settle_recipe(&recipe, values, last, dist, argc, argv, err);
     if (status == STATUS_OK)
-        status = train_on(set, values, recipe, out, last, err);
+        status = train_on(set, values, recipe, out, last, dist, err);
     json_decref(recipe);
-    prepared_close(set);
+    if (opened == STATUS_OK)
+        prepared_close(set);
     memory_free(set);
     return status;
 }
 
+/* The command line and the ranks; an error in either is told after dist_open, once. */
 static Status run(int argc, char **argv, Error *err)
 {
     TrainValues values = defaults();
     const char *arguments[1] = {"data/prepared/tang"};
     int count;
     bool help;
-    TRY(options_parse(&INFO, &values, argc, argv, arguments, &count, &help, err));
-    if (help) {
+    Status status =
+        options_parse(&INFO, &values, argc, argv, arguments, &count, &help, err);
+    if (status == STATUS_OK && help) {
         options_help(&INFO, &values, stdout);
         return STATUS_OK;
     }
-    return train(&values, arguments[0], argc, argv, err);
+    Dist dist;
+    Error opening = {0};
+    if (dist_open(&dist, &opening) != STATUS_OK && status == STATUS_OK) {
+        status = opening.status;
+        *err = opening;
+    }
+    status = dist_agree(&dist, status, err);
+    if (status == STATUS_OK)
+        status = train(&values, arguments[0], &dist, argc, argv, err);
+    return train_ranks_end(&dist, status, err);
 }
 
 const Command COMMAND_TRAIN = {&INFO, run};

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what is missing through the system's package manager.
 #
-#   scripts/deps.sh [--check] GROUP...      build, test, corpus, lint, clang
+#   scripts/deps.sh [--check] GROUP...      build, test, corpus, lint, clang, mpi
 #
 # Says what it installs and asks for nothing. Nothing missing: silent, exit 0. With
 # NO_INSTALL=1 it only prints the command and exits with 1 when something is missing; with
@@ -65,6 +65,15 @@ has_omp() {
     return 1
 }
 
+# The compiler wrapper may come without the header (Debian's openmpi-bin alone). An mpicc of
+# another library than Open MPI does not know --showme.
+has_mpi_header() {
+    for flag in $(mpicc --showme:compile 2>/dev/null) -I/usr/include; do
+        [ "${flag#-I}" = "$flag" ] || [ ! -e "${flag#-I}/mpi.h" ] || return 0
+    done
+    return 1
+}
+
 has_item() {
     case $1 in
     cc) has "${CC:-cc}" || has gcc ;;
@@ -72,6 +81,7 @@ has_item() {
     openblas) has_openblas ;;
     opencc-data) has_opencc_data ;;
     omp) has_omp ;;
+    mpi.h) has_mpi_header ;;
     jansson | libutf8proc | libxxhash | opencc | cmocka) pkg-config --exists "$1" 2>/dev/null ;;
     certificates)
         [ -e /etc/ssl/certs/ca-certificates.crt ] || [ -e /etc/ssl/cert.pem ] ||
@@ -88,6 +98,7 @@ group_items() {
     corpus) echo certificates npm ;;
     lint) echo clang-format clang-tidy cppcheck shellcheck ;;
     clang) echo clang omp ;;
+    mpi) echo mpi.h mpicc mpirun ;;
     *) return 1 ;;
     esac
 }
@@ -106,6 +117,8 @@ package() { # MANAGER ITEM
     apt-get:openblas) echo libopenblas-openmp-dev ;;
     apt-get:cmocka) echo libcmocka-dev ;;
     apt-get:omp) echo libomp-dev ;;
+    apt-get:mpi.h) echo libopenmpi-dev ;;
+    apt-get:mpicc | apt-get:mpirun) echo openmpi-bin ;;
     dnf:cc) echo gcc ;;
     dnf:libc) echo glibc-devel ;;
     dnf:pkg-config) echo pkgconf-pkg-config ;;
@@ -119,6 +132,8 @@ package() { # MANAGER ITEM
     dnf:clang-format | dnf:clang-tidy) echo clang-tools-extra ;;
     dnf:shellcheck) echo ShellCheck ;;
     dnf:omp) echo libomp-devel ;;
+    dnf:mpi.h | dnf:mpicc) echo openmpi-devel ;;
+    dnf:mpirun) echo openmpi ;;
     pacman:cc) echo gcc ;;
     pacman:libc) echo glibc ;;
     pacman:pkg-config) echo pkgconf ;;
@@ -127,6 +142,7 @@ package() { # MANAGER ITEM
     pacman:opencc-data) echo opencc ;;
     pacman:clang-format | pacman:clang-tidy) echo clang ;;
     pacman:omp) echo openmp ;;
+    pacman:mpi.h | pacman:mpicc | pacman:mpirun) echo openmpi ;;
     brew:cc | brew:libc) echo gcc ;;
     brew:pkg-config) echo pkgconf ;;
     brew:libutf8proc) echo utf8proc ;;
@@ -134,6 +150,7 @@ package() { # MANAGER ITEM
     brew:opencc-data) echo opencc ;;
     brew:clang-tidy | brew:clang) echo llvm ;;
     brew:omp) echo libomp ;;
+    brew:mpi.h | brew:mpicc | brew:mpirun) echo open-mpi ;;
     brew:npm) echo node ;;
     *:certificates) echo ca-certificates ;;
     *) echo "$2" ;;
@@ -178,11 +195,11 @@ if [ "${1:-}" = --check ]; then
     check_only=1
     shift
 fi
-[ $# -gt 0 ] || fail "expected groups: build, test, corpus, lint, clang"
+[ $# -gt 0 ] || fail "expected groups: build, test, corpus, lint, clang, mpi"
 
 missing=
 for group in "$@"; do
-    items=$(group_items "$group") || fail "unknown group '$group': expected build, test, corpus, lint, clang"
+    items=$(group_items "$group") || fail "unknown group '$group': expected build, test, corpus, lint, clang, mpi"
     for item in $items; do
         has_item "$item" || missing="$missing $item"
     done

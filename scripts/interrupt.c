@@ -14,7 +14,7 @@ static void handle(int number)
 
 void interrupt_install(void)
 {
-    static const int SIGNALS[] = {SIGINT, SIGTERM};
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGUSR1};
     struct sigaction action = {.sa_handler = handle, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++) {

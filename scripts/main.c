@@ -9,6 +9,7 @@
 #include "scripts/console.h"
 #include "scripts/nearest.h"
 #include "scripts/startup.h"
+#include "train/dist.h"
 
 #ifndef JUEJU_VERSION
 #define JUEJU_VERSION "unknown"
@@ -98,7 +99,10 @@ static Status run(int argc, char **argv, Error *err)
         strcmp(word, "-h") == 0)
         return run_help(argc, argv, err);
     if (strcmp(word, "--version") == 0) {
-        printf("jueju %s (%s)\n", JUEJU_VERSION, REAL_NAME);
+        char library[DIST_NAME_SIZE];
+        bool ranks = dist_library(library);
+        printf("jueju %s (%s%s%s)\n", JUEJU_VERSION, REAL_NAME, ranks ? ", " : "",
+               library);
         return STATUS_OK;
     }
     const Command *command;

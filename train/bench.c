@@ -9,6 +9,7 @@
 #include "model/gpt/weights.h"
 #include "train/bench_limits.h"
 #include "train/bench_phases.h"
+#include "train/bench_update.h"
 #include "train/clip.h"
 #include "train/lanes.h"
 
@@ -74,7 +75,8 @@ static void rows_free(RandomRows *rows)
     memory_free(rows->row_segments);
 }
 
-static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes,
+/* Steps and samples of the limits in turn. */
+static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes, Limits *limits,
                          const BenchOptions *options, const RowBatch *batch, Error *err)
 {
     Optimizer optimizer;
@@ -83,6 +85,7 @@ static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes,
     TRY(optimizer_create(&optimizer, gpt, &options->optimizer, err));
     GptDropout dropout = {0};
     for (int step = -1; step < count; step++) {
+        limits_sample(limits);
         double began = omp_get_wtime();
         GptLoss loss = lanes_gradient(lanes, batch, &dropout);
         clip_global_norm(lanes->grads[0], gpt->table.total, 1);
@@ -95,6 +98,8 @@ static Status time_steps(BenchReport *report, Gpt *gpt, Lanes *lanes,
     report->median = limits_median(speeds, count);
     report->worst = speeds[0];
     report->best = speeds[count - 1];
+    report->peak = limits_peak(limits);
+    report->product = limits_product(limits);
     return STATUS_OK;
 }
 
@@ -104,6 +109,7 @@ typedef struct {
     Passes passes;
     Lanes lanes;
     RandomRows rows;
+    Limits limits;
 } Bench;
 
 static Status bench_create(Bench *bench, const BenchOptions *options, Error *err)
@@ -120,6 +126,7 @@ static Status bench_create(Bench *bench, const BenchOptions *options, Error *err
 
 static void bench_destroy(Bench *bench)
 {
+    limits_destroy(&bench->limits);
     rows_free(&bench->rows);
     lanes_destroy(&bench->lanes);
     passes_destroy(&bench->passes);
@@ -133,18 +140,18 @@ static Status measure(BenchReport *report, Bench *bench, const BenchOptions *opt
     report->threads = bench->passes.threads;
     report->tokens = bench->rows.batch.batch.tokens;
     report->operations = bench_operations(config);
-    report->peak = limits_peak(report->threads);
-    TRY(limits_product(&report->product, report->threads, err));
-    TRY(time_steps(report, &bench->gpt, &bench->lanes, options, &bench->rows.batch,
-                   err));
+    TRY(limits_create(&bench->limits, report->threads, err));
+    TRY(time_steps(report, &bench->gpt, &bench->lanes, &bench->limits, options,
+                   &bench->rows.batch, err));
     if (options->repeats == 0)
         return STATUS_OK;
     int64_t rows_a_lane = (options->rows + options->lanes - 1) / options->lanes;
     int64_t rows_a_pass = bench->passes.tokens / config->context;
     if (rows_a_pass > rows_a_lane)
         rows_a_pass = rows_a_lane;
-    return bench_phases(report, &bench->gpt, options, rows_a_pass * config->context,
-                        (options->rows + rows_a_pass - 1) / rows_a_pass, err);
+    TRY(bench_phases(report, &bench->gpt, options, rows_a_pass * config->context,
+                     (options->rows + rows_a_pass - 1) / rows_a_pass, err));
+    return bench_update(report, &bench->gpt, &bench->lanes, options, err);
 }
 
 Status bench_run(BenchReport *report, const BenchOptions *options, Error *err)

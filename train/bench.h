@@ -1,8 +1,8 @@
 /* How fast a training step is, and how near to what this machine can do.
  *
  * A step is forward, backward, clipping and update over B rows of T random tokens with the
- * plain causal mask. Two limits are measured in the same run, on as many threads: the peak
- * rate of fused multiply-adds, and the best rate of a large matrix product.
+ * plain causal mask. Two limits are measured in turn with the steps, on as many threads: the
+ * peak rate of fused multiply-adds, and the best rate of a large matrix product.
  *
  * Operations of a step, per token, counting a multiply-add as two and the causal half only:
  *   forward      2 L (4 C^2 + 2 C F) + 2 C V  in matrix products,

@@ -11,8 +11,7 @@
 enum {
     CHAINS =
         16, /* independent sums: two units times a latency of four to five, and more */
-    ROUNDS = 4000000, /* some 25 ms: waking the threads must not count */
-    TRIES = 5,
+    ROUNDS = 1600000, /* some 10 ms: waking the threads must not count */
     SIZE = 768,
 };
 
@@ -51,20 +50,15 @@ static real multiply_add(real factor, real term)
     return total;
 }
 
-double limits_peak(int threads)
+static double sample_peak(int threads)
 {
-    double best = 0;
     real sink = 0;
-    for (int try = 0; try < TRIES; try++) {
-        double began = omp_get_wtime();
+    double began = omp_get_wtime();
 #pragma omp parallel num_threads(threads) reduction(+ : sink)
-        sink += multiply_add((real)0.5, (real)1 + (real)try);
-        double rate =
-            2.0 * CHAINS * TILE_LANES * ROUNDS * threads / (omp_get_wtime() - began);
-        best = rate > best ? rate : best;
-    }
+    sink += multiply_add((real)0.5, (real)1);
+    double seconds = omp_get_wtime() - began;
     /* All sums end near 2 term, so the comparison holds and is not known to the compiler. */
-    return sink > 0 ? best : 0;
+    return sink > 0 ? 2.0 * CHAINS * TILE_LANES * ROUNDS * threads / seconds : 0;
 }
 
 typedef void (*Product)(Transpose, Transpose, int64_t, int64_t, int64_t, real,
@@ -79,39 +73,54 @@ static void own_product(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_
                    (TileStart){beta == 1 ? c : NULL, ldc}, c, ldc);
 }
 
-static double product_rate(Product product, const real *a, const real *b, real *c,
-                           int threads)
+static double sample_product(Product product, const Limits *limits)
 {
-    double best = 0;
-    for (int try = 0; try < TRIES; try++) {
-        double began = omp_get_wtime();
-#pragma omp parallel num_threads(threads)
-        {
-            real *out = c + (int64_t)omp_get_thread_num() * SIZE * SIZE;
-            for (int i = 0; i < 4; i++)
-                product(PLAIN, PLAIN, SIZE, SIZE, SIZE, 1, a, SIZE, b, SIZE, 0, out,
-                        SIZE);
-        }
-        double rate =
-            4 * 2.0 * SIZE * SIZE * SIZE * threads / (omp_get_wtime() - began);
-        best = rate > best ? rate : best;
+    const real *a = limits->memory;
+    const real *b = a + SIZE * SIZE;
+    double began = omp_get_wtime();
+#pragma omp parallel num_threads(limits->threads)
+    {
+        real *out = limits->memory + (2 + (int64_t)omp_get_thread_num()) * SIZE * SIZE;
+        product(PLAIN, PLAIN, SIZE, SIZE, SIZE, 1, a, SIZE, b, SIZE, 0, out, SIZE);
     }
-    return best;
+    return 2.0 * SIZE * SIZE * SIZE * limits->threads / (omp_get_wtime() - began);
 }
 
-Status limits_product(double *rate, int threads, Error *err)
+Status limits_create(Limits *limits, int threads, Error *err)
 {
-    real *memory;
+    *limits = (Limits){.threads = threads};
     size_t size = (size_t)SIZE * SIZE;
-    TRY(memory_allocate(&memory, (2 + (size_t)threads) * size, sizeof *memory,
-                        "the matrix product's limit", err));
+    TRY(memory_allocate(&limits->memory, (2 + (size_t)threads) * size,
+                        sizeof *limits->memory, "the matrix product's limit", err));
     for (size_t i = 0; i < 2 * size; i++)
-        memory[i] = (real)(i % 7) / 8;
-    double own =
-        product_rate(own_product, memory, memory + size, memory + 2 * size, threads);
-    double blas =
-        product_rate(matmul_blas, memory, memory + size, memory + 2 * size, threads);
-    *rate = own > blas ? own : blas;
-    memory_free(memory);
+        limits->memory[i] = (real)(i % 7) / 8;
     return STATUS_OK;
+}
+
+void limits_destroy(Limits *limits)
+{
+    memory_free(limits->memory);
+    limits->memory = NULL;
+}
+
+void limits_sample(Limits *limits)
+{
+    if (limits->count == LIMITS_SAMPLES)
+        return;
+    int i = limits->count++;
+    limits->peak[i] = sample_peak(limits->threads);
+    limits->own[i] = sample_product(own_product, limits);
+    limits->blas[i] = sample_product(matmul_blas, limits);
+}
+
+double limits_peak(Limits *limits)
+{
+    return limits_median(limits->peak, limits->count);
+}
+
+double limits_product(Limits *limits)
+{
+    double own = limits_median(limits->own, limits->count);
+    double blas = limits_median(limits->blas, limits->count);
+    return own > blas ? own : blas;
 }

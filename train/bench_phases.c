@@ -8,6 +8,7 @@
 #include "model/layers/crossentropy.h"
 #include "model/layers/embedding.h"
 #include "model/layers/gelu.h"
+#include "model/math/vec.h"
 #include "train/bench_limits.h"
 
 /* One thread's arrays for a pass of N tokens; filled with small numbers. */
@@ -138,8 +139,8 @@ static void down_backward(PhaseWork *w)
 
 static void gelu(PhaseWork *w)
 {
-    gelu_forward(w->wide2, w->wide, w->N * w->F);
-    gelu_backward(w->wide3, w->wide, w->N * w->F);
+    gelu_forward_slope(w->wide2, w->wide, w->N * w->F);
+    vec_multiply(w->wide3, w->wide, w->N * w->F);
 }
 
 static void head(PhaseWork *w)

@@ -75,47 +75,74 @@ static void run_pass(Evaluation *out, const Gpt *gpt, Passes *passes,
     }
 }
 
-static Status evaluate_rows(Evaluation *out, const Gpt *gpt, Passes *passes,
-                            const RowBatch *batch, const Tokenizer *tokenizer,
-                            Error *err)
+/* The passes of a split and what each of them gave. */
+typedef struct {
+    BatchStream stream;
+    RowBatch batch;
+    int64_t *first_rows; /* (count + 1) */
+    int64_t count;
+    Evaluation *parts; /* (count) */
+} SplitPasses;
+
+static Status split_open(SplitPasses *split, const Gpt *gpt, const Passes *passes,
+                         const PoemSet *set, const Tokenizer *tokenizer, Error *err)
 {
-    int64_t *first_rows = NULL;
-    int64_t count = 0;
-    TRY(cut_passes(&first_rows, &count, passes, batch, err));
-    Evaluation *parts = NULL;
-    Status status =
-        memory_allocate(&parts, (size_t)count, sizeof *parts, "the evaluation", err);
-    if (status == STATUS_OK) {
+    BatchOptions options = {.row_tokens = (int32_t)gpt->config.context};
+    *split = (SplitPasses){0};
+    TRY(batch_stream_open(&split->stream, set, tokenizer, &options, err));
+    TRY(batch_stream_rows(&split->stream, 0, INT64_MAX, &split->batch, err));
+    TRY(cut_passes(&split->first_rows, &split->count, passes, &split->batch, err));
+    return memory_allocate(&split->parts, (size_t)split->count, sizeof *split->parts,
+                           "the evaluation", err);
+}
+
+static void split_close(SplitPasses *split)
+{
+    memory_free(split->parts);
+    memory_free(split->first_rows);
+    batch_stream_close(&split->stream);
+}
+
+static void run_passes(Evaluation *out, SplitPasses *split, const Gpt *gpt,
+                       Passes *passes, const Tokenizer *tokenizer, const Dist *dist)
+{
+    int64_t count = split->count;
+    int64_t first = dist_first(dist, count, dist->rank);
+    int64_t end = dist_first(dist, count, dist->rank + 1);
+    const int64_t *rows = split->first_rows;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(passes->threads)
-        for (int64_t p = 0; p < count; p++)
-            run_pass(&parts[p], gpt, passes, batch, first_rows[p],
-                     first_rows[p + 1] - first_rows[p], tokenizer);
-        for (int64_t p = 0; p < count; p++) {
-            for (int kind = 0; kind < LOSS_CLASSES; kind++) {
-                out->nats[kind] += parts[p].nats[kind];
-                out->tokens[kind] += parts[p].tokens[kind];
-            }
+    for (int64_t p = first; p < end; p++)
+        run_pass(&split->parts[p], gpt, passes, &split->batch, rows[p],
+                 rows[p + 1] - rows[p], tokenizer);
+    dist_share(dist, split->parts, count, sizeof *split->parts);
+    for (int64_t p = 0; p < count; p++) {
+        for (int kind = 0; kind < LOSS_CLASSES; kind++) {
+            out->nats[kind] += split->parts[p].nats[kind];
+            out->tokens[kind] += split->parts[p].tokens[kind];
         }
     }
-    memory_free(parts);
-    memory_free(first_rows);
-    return status;
+}
+
+Status evaluate_part(Evaluation *out, const Gpt *gpt, Passes *passes,
+                     const PoemSet *set, const Tokenizer *tokenizer, Dist *dist,
+                     Error *err)
+{
+    *out = (Evaluation){0};
+    SplitPasses split;
+    Status status = split_open(&split, gpt, passes, set, tokenizer, err);
+    status = dist_agree(dist, status, err);
+    if (status == STATUS_OK)
+        run_passes(out, &split, gpt, passes, tokenizer, dist);
+    split_close(&split);
+    TRY(status);
+    if (!isfinite(evaluation_nats(out)))
+        return error_set(err, STATUS_NUMERIC, "the evaluation's loss is not finite");
+    return STATUS_OK;
 }
 
 Status evaluate(Evaluation *out, const Gpt *gpt, Passes *passes, const PoemSet *set,
                 const Tokenizer *tokenizer, Error *err)
 {
-    *out = (Evaluation){0};
-    BatchStream stream;
-    BatchOptions options = {.row_tokens = (int32_t)gpt->config.context};
-    TRY(batch_stream_open(&stream, set, tokenizer, &options, err));
-    RowBatch batch;
-    Status status = batch_stream_rows(&stream, 0, INT64_MAX, &batch, err);
-    if (status == STATUS_OK)
-        status = evaluate_rows(out, gpt, passes, &batch, tokenizer, err);
-    batch_stream_close(&stream);
-    TRY(status);
-    if (!isfinite(evaluation_nats(out)))
-        return error_set(err, STATUS_NUMERIC, "the evaluation's loss is not finite");
-    return STATUS_OK;
+    Dist alone = dist_alone();
+    return evaluate_part(out, gpt, passes, set, tokenizer, &alone, err);
 }

@@ -8,6 +8,7 @@
 
 #include "data/pack.h"
 #include "data/tokenizer.h"
+#include "train/dist.h"
 #include "train/passes.h"
 
 typedef enum { LOSS_HAN, LOSS_MARK, LOSS_END, LOSS_OTHER, LOSS_CLASSES } LossClass;
@@ -27,5 +28,12 @@ int64_t evaluation_tokens(const Evaluation *evaluation);
  * nearly always stands for. row_tokens is T. STATUS_NUMERIC when the loss is not finite. */
 Status evaluate(Evaluation *out, const Gpt *gpt, Passes *passes, const PoemSet *set,
                 const Tokenizer *tokenizer, Error *err);
+
+/* The same result on every rank, each having done its part of the passes. A pass does not
+ * know who runs it, and their losses are added in one order, so the bits are those of one
+ * rank. An error on one rank is an error on all. */
+Status evaluate_part(Evaluation *out, const Gpt *gpt, Passes *passes,
+                     const PoemSet *set, const Tokenizer *tokenizer, Dist *dist,
+                     Error *err);
 
 #endif

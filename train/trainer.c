@@ -10,6 +10,7 @@
 #include "train/clip.h"
 #include "train/faults.h"
 #include "train/schedule.h"
+#include "train/trainer_ranks.h"
 #include "train/trainer_state.h"
 
 /* Names of the run's random streams; weights use streams 0 .. of the seed itself. */
@@ -86,8 +87,8 @@ static Status create_all(Trainer *trainer, Error *err)
     if (options->pass_tokens < options->model.context)
         options->pass_tokens = options->model.context;
     TRY(passes_create(&trainer->passes, &options->model, options->pass_tokens, err));
-    TRY(lanes_create(&trainer->lanes, &trainer->gpt, &trainer->passes, options->lanes,
-                     err));
+    TRY(lanes_create_part(&trainer->lanes, &trainer->gpt, &trainer->passes,
+                          options->lanes, trainer->dist, err));
     TRY(memory_allocate(&trainer->layers, (size_t)options->model.layers,
                         sizeof *trainer->layers, "the probe", err));
     TRY(checkpoint_map(trainer, err));
@@ -104,7 +105,11 @@ Status trainer_create(Trainer **trainer, const TrainOptions *options,
     made->data = *data;
     made->place.best_nats = INFINITY;
     made->lock = -1;
-    Status status = create_all(made, err);
+    made->alone = dist_alone();
+    made->dist = options->dist != NULL ? options->dist : &made->alone;
+    Status status = dist_agree(made->dist, create_all(made, err), err);
+    if (status == STATUS_OK)
+        status = ranks_check_start(made, err);
     if (status != STATUS_OK) {
         trainer_destroy(made);
         return status;
@@ -133,15 +138,22 @@ void trainer_destroy(Trainer *trainer)
 
 Status trainer_restore(Trainer *trainer, const char *checkpoint, Error *err)
 {
-    TRY(checkpoint_restore(trainer, checkpoint, err));
+    Status status = STATUS_OK;
+    if (trainer->dist->rank == 0)
+        status = checkpoint_restore(trainer, checkpoint, err);
+    TRY(dist_agree(trainer->dist, status, err));
+    ranks_take_state(trainer);
     trainer->record_seconds = trainer->place.seconds;
     trainer->record_tokens = trainer->place.tokens;
-    Status status = batch_stream_seek(&trainer->stream, trainer->place.epoch,
-                                      trainer->place.row, err);
-    return status == STATUS_OK ? STATUS_OK : error_context(err, "%s", checkpoint);
+    status = batch_stream_seek(&trainer->stream, trainer->place.epoch,
+                               trainer->place.row, err);
+    if (status != STATUS_OK)
+        error_context(err, "%s", checkpoint);
+    return dist_agree(trainer->dist, status, err);
 }
 
-/* One step: gradient, clipping, update. Fills the record's figures of this step. */
+/* One step: gradient, clipping, update. Fills the record's figures of this step. Ranks part
+ * ways only before the gradient: behind it all of them compute with the same numbers. */
 static Status step(Trainer *trainer, TrainRecord *record, Error *err)
 {
     const TrainOptions *options = &trainer->options;
@@ -149,12 +161,13 @@ static Status step(Trainer *trainer, TrainRecord *record, Error *err)
     double began = omp_get_wtime();
     RowBatch batch;
     int64_t rows = options->batch_tokens / options->model.context;
-    TRY(batch_stream_next(&trainer->stream, rows, &batch, err));
+    TRY(dist_agree(trainer->dist,
+                   batch_stream_next(&trainer->stream, rows, &batch, err), err));
     uint64_t key =
         rng_hash(rng_hash(options->seed, STREAM_DROPOUT), (uint64_t)place->step);
     GptDropout dropout = {.p = options->model.dropout, .key = key};
     GptLoss loss = lanes_gradient(&trainer->lanes, &batch, &dropout);
-    real *grads = trainer->lanes.grads[0];
+    real *grads = trainer->lanes.grads[trainer->lanes.first];
     record->gradient_norm =
         clip_global_norm(grads, trainer->gpt.table.total, options->clip);
     double factor = schedule_factor(place->step, options->steps, options->warmup,
@@ -198,18 +211,16 @@ static void fill_record(const Trainer *trainer, TrainRecord *record)
 static Status evaluate_now(Trainer *trainer, TrainRecord *record, Error *err)
 {
     TrainPlace *place = &trainer->place;
-    Status status = evaluate(&record->validation, &trainer->gpt, &trainer->passes,
-                             trainer->data.validation, trainer->data.tokenizer, err);
+    TRY(ranks_check_weights(trainer, err));
+    Status status = evaluate_part(&record->validation, &trainer->gpt, &trainer->passes,
+                                  trainer->data.validation, trainer->data.tokenizer,
+                                  trainer->dist, err);
     if (status == STATUS_NUMERIC) /* the update of this step went wrong */
-        return faults_explain(&trainer->gpt, trainer->lanes.grads[0],
+        return faults_explain(&trainer->gpt, trainer->lanes.grads[trainer->lanes.first],
                               evaluation_nats(&record->validation),
                               record->gradient_norm, place->step, record->rate, err);
     TRY(status);
-    TRY(heads_probe(trainer->layers, &trainer->gpt, trainer->passes.works[0],
-                    &trainer->probe.batch, err));
     record->evaluated = true;
-    record->layers = trainer->layers;
-    record->layer_count = trainer->options.model.layers;
     double nats = evaluation_nats(&record->validation);
     record->best = nats < place->best_nats;
     if (record->best) {
@@ -219,39 +230,67 @@ static Status evaluate_now(Trainer *trainer, TrainRecord *record, Error *err)
     return STATUS_OK;
 }
 
-static Status write_record(Trainer *trainer, const TrainRecord *record, Error *err)
+/* The heads and the log; rank 0 only. */
+static Status write_record(Trainer *trainer, TrainRecord *record,
+                           const TrainHooks *hooks, Error *err)
 {
     char path[PATH_SIZE];
+    if (record->evaluated) {
+        TRY(heads_probe(trainer->layers, &trainer->gpt, trainer->passes.works[0],
+                        &trainer->probe.batch, err));
+        record->layers = trainer->layers;
+        record->layer_count = trainer->options.model.layers;
+    }
     TRY(path_join(path, trainer->options.folder, "metrics.jsonl", err));
     TRY(metrics_append(&trainer->metrics, record, path, err));
+    hooks->record(hooks->context, record);
+    return STATUS_OK;
+}
+
+static void begin_record(Trainer *trainer)
+{
     trainer->place.loss_sum = 0;
     trainer->place.loss_steps = 0;
     trainer->record_seconds = trainer->place.seconds;
     trainer->record_tokens = trainer->place.tokens;
-    return STATUS_OK;
 }
 
-/* What follows a step: evaluation, log, checkpoints, and the question whether to stop. */
+/* Rank 0 only. */
+static Status save(const Trainer *trainer, bool best, Error *err)
+{
+    if (best)
+        TRY(checkpoint_save(trainer, "best", err));
+    return checkpoint_save(trainer, "last", err);
+}
+
+/* What follows a step: evaluation, log, the question whether to stop, checkpoints. Ranks
+ * agree behind all that rank 0 does alone. */
 static Status after_step(Trainer *trainer, TrainRecord *record, const TrainHooks *hooks,
                          Error *err)
 {
     const TrainOptions *options = &trainer->options;
+    Dist *dist = trainer->dist;
+    bool first = dist->rank == 0;
     int64_t done = trainer->place.step;
     bool last = done == options->steps;
     bool evaluates = last || done % options->eval_every == 0;
     fill_record(trainer, record);
-    hooks->step(hooks->context, record);
+    if (first)
+        hooks->step(hooks->context, record);
     if (evaluates)
         TRY(evaluate_now(trainer, record, err));
     if (evaluates || done % options->log_every == 0) {
-        TRY(write_record(trainer, record, err));
-        hooks->record(hooks->context, record);
+        Status status = first ? write_record(trainer, record, hooks, err) : STATUS_OK;
+        TRY(dist_agree(dist, status, err));
+        begin_record(trainer);
     }
-    if (record->evaluated && record->best)
-        TRY(checkpoint_save(trainer, "best", err));
-    bool stop = !last && hooks->stop(hooks->context);
-    if (evaluates || stop)
-        TRY(checkpoint_save(trainer, "last", err));
+    bool stop = dist_any(dist, !last && hooks->stop(hooks->context));
+    if (stop && !evaluates)
+        TRY(ranks_check_weights(trainer, err));
+    if (evaluates || stop) {
+        Status status = first ? save(trainer, record->best, err) : STATUS_OK;
+        TRY(dist_agree(dist, status, err));
+    }
     if (stop)
         return error_set(err, STATUS_INTERRUPTED,
                          "stopped after step %lld, saved in %s/last", (long long)done,
@@ -286,15 +325,24 @@ static Status start_folder(Trainer *trainer, Error *err)
     return metrics_write(&trainer->metrics, path, err);
 }
 
-Status trainer_run(Trainer *trainer, const TrainHooks *hooks, Error *err)
+static Status run_steps(Trainer *trainer, const TrainHooks *hooks, Error *err)
 {
-    TRY(start_folder(trainer, err));
     while (trainer->place.step < trainer->options.steps) {
         TrainRecord record = {0};
-        TRY(step(trainer, &record, err));
+        TRY(dist_agree(trainer->dist, step(trainer, &record, err), err));
         TRY(after_step(trainer, &record, hooks, err));
     }
     return STATUS_OK;
+}
+
+Status trainer_run(Trainer *trainer, const TrainHooks *hooks, Error *err)
+{
+    Status status = STATUS_OK;
+    if (trainer->dist->rank == 0)
+        status = start_folder(trainer, err);
+    TRY(dist_agree(trainer->dist, status, err));
+    TRY(ranks_check_weights(trainer, err));
+    return dist_agree(trainer->dist, run_steps(trainer, hooks, err), err);
 }
 
 const Gpt *trainer_model(const Trainer *trainer)

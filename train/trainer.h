@@ -6,7 +6,11 @@
  *     trainer_destroy(trainer);
  *
  * A run is a function of its options, its seed and its data: the same bits for any number
- * of threads, and whether or not it was stopped and restored on the way. */
+ * of threads and ranks, and whether or not it was stopped and restored on the way.
+ *
+ * With several ranks (train/dist.h) all of them make these calls with the same options and
+ * data, and each returns the same status. Only rank 0 touches the run's folder and is told
+ * of steps and records; a stop asked for on any rank stops all. */
 #ifndef JUEJU_TRAIN_TRAINER_H
 #define JUEJU_TRAIN_TRAINER_H
 
@@ -15,6 +19,7 @@
 #include "data/batch.h"
 #include "model/gpt/init.h"
 #include "model/heads/probe.h"
+#include "train/dist.h"
 #include "train/evaluate.h"
 #include "train/optimizer.h"
 
@@ -38,6 +43,7 @@ typedef struct {
     const json_t
         *recipe; /* options as the caller names them, saved for a resume; may be
                              NULL */
+    Dist *dist;  /* the ranks that share the run, borrowed; NULL: this one alone */
 } TrainOptions;
 
 /* Borrowed by the trainer. */
@@ -77,13 +83,15 @@ typedef struct {
 
 typedef struct Trainer Trainer;
 
-/* Weights initialised, nothing written yet. STATUS_USAGE for options out of range. */
+/* Weights initialised, nothing written yet. STATUS_USAGE for options out of range;
+ * STATUS_INPUT when ranks have different data. */
 Status trainer_create(Trainer **trainer, const TrainOptions *options,
                       const TrainData *data, Error *err);
 void trainer_destroy(Trainer *trainer);
 
 /* Takes weights, optimizer and place from a checkpoint folder of the same options and
- * data. STATUS_INPUT, with the trainer unusable, when they do not fit. */
+ * data; only rank 0 reads it. STATUS_INPUT, with the trainer unusable, when they do not
+ * fit. */
 Status trainer_restore(Trainer *trainer, const char *checkpoint, Error *err);
 
 /* Runs to the end. A run that was not restored first removes FOLDER/last, FOLDER/best and

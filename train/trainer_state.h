@@ -1,4 +1,5 @@
-/* What the parts of the trainer share: trainer.c runs it, checkpoint.c saves and loads it. */
+/* What the parts of the trainer share: trainer.c runs it, checkpoint.c saves and loads it,
+ * trainer_ranks.c keeps its ranks alike. */
 #ifndef JUEJU_TRAIN_TRAINER_STATE_H
 #define JUEJU_TRAIN_TRAINER_STATE_H
 
@@ -24,12 +25,14 @@ typedef struct {
 struct Trainer {
     TrainOptions options;
     TrainData data;
+    Dist *dist; /* the options', or `alone` */
+    Dist alone;
     Gpt gpt;
     Optimizer optimizer;
     Passes passes;
     Lanes lanes;
     BatchStream stream;
-    Metrics metrics;
+    Metrics metrics;                   /* rank 0's; the others leave it empty */
     FileMap copied[CHECKPOINT_COPIED]; /* files of the set that checkpoints repeat */
     LayerProbe *layers;                /* (L) */
     RowBatch probe;                    /* the first validation rows */

@@ -21,13 +21,26 @@ void gelu_forward(real *y, const real *u, int64_t count)
         y[i] = u[i] * gate(u[i]);
 }
 
+static inline real slope_of(real u, real s)
+{
+    real slope = ROOT_2_OVER_PI * (1 + 3 * CUBIC * u * u);
+    return s + u * s * (1 - s) * 2 * slope;
+}
+
+void gelu_forward_slope(real *y, real *u, int64_t count)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++) {
+        real s = gate(u[i]);
+        y[i] = u[i] * s;
+        u[i] = slope_of(u[i], s);
+    }
+}
+
 void gelu_backward(real *dy, const real *u, int64_t count)
 {
     /* (b) du = dy (s + u s (1 - s) 2t') */
 #pragma omp simd
-    for (int64_t i = 0; i < count; i++) {
-        real s = gate(u[i]);
-        real slope = ROOT_2_OVER_PI * (1 + 3 * CUBIC * u[i] * u[i]);
-        dy[i] *= s + u[i] * s * (1 - s) * 2 * slope;
-    }
+    for (int64_t i = 0; i < count; i++)
+        dy[i] *= slope_of(u[i], gate(u[i]));
 }

@@ -15,6 +15,10 @@
 /* y may be u. */
 void gelu_forward(real *y, const real *u, int64_t count);
 
+/* The same, and u becomes gelu'(u): while s is at hand (b) costs no exp and no division, and
+ * the backward pass then only multiplies. */
+void gelu_forward_slope(real *y, real *u, int64_t count);
+
 /* In place: dy becomes du. */
 void gelu_backward(real *dy, const real *u, int64_t count);
 

@@ -31,6 +31,8 @@ void layernorm_backward_add(real *dx, const LayerNormParams *dparams, const real
                             const LayerNormSaved *saved, const real *x,
                             const LayerNormParams *params, int64_t N, int64_t C)
 {
+    const real *gain = params->gain;
+    real *dgain = dparams->gain;
     for (int64_t n = 0; n < N; n++) {
         const real *in = x + n * C;
         const real *dout = dy + n * C;
@@ -39,25 +41,24 @@ void layernorm_backward_add(real *dx, const LayerNormParams *dparams, const real
         real inverse = saved->inverse[n];
         real sum_u = 0;
         real sum_u_xhat = 0;
-        real *dbias = dparams->bias;
         /* (a) dg_j += dy_j xhat_j, db_j += dy_j, and the two sums that (b) needs */
 #pragma omp simd reduction(+ : sum_u, sum_u_xhat)
         for (int64_t j = 0; j < C; j++) {
             real xhat = (in[j] - mean) * inverse;
-            real u = dout[j] * params->gain[j];
-            dparams->gain[j] += dout[j] * xhat;
-            if (dbias != NULL)
-                dbias[j] += dout[j];
+            real u = dout[j] * gain[j];
+            dgain[j] += dout[j] * xhat;
             sum_u += u;
             sum_u_xhat += u * xhat;
         }
+        if (dparams->bias != NULL)
+            vec_add(dparams->bias, dout, C);
         sum_u /= (real)C;
         sum_u_xhat /= (real)C;
         /* (b) dx_j += r (u_j - mean(u) - xhat_j mean(u xhat)) */
 #pragma omp simd
         for (int64_t j = 0; j < C; j++) {
             real xhat = (in[j] - mean) * inverse;
-            real u = dout[j] * params->gain[j];
+            real u = dout[j] * gain[j];
             din[j] += inverse * (u - sum_u - xhat * sum_u_xhat);
         }
     }

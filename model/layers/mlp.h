@@ -13,9 +13,9 @@ typedef struct {
     LinearParams down; /* W_2, b_2 */
 } MlpParams;
 
-/* Saved: u for GELU's derivative, a for dW_2. Recomputing a would cost a second exp. */
+/* Saved: GELU's derivative, made in passing where u stood, and a for dW_2. */
 typedef struct {
-    real *pre; /* u (N, F) */
+    real *pre; /* u, then gelu'(u) (N, F) */
     real *act; /* a (N, F) */
 } MlpSaved;
 

@@ -56,6 +56,13 @@ void vec_add(real *y, const real *x, int64_t n)
         y[i] += x[i];
 }
 
+void vec_multiply(real *y, const real *x, int64_t n)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        y[i] *= x[i];
+}
+
 void vec_axpy(real *y, real a, const real *x, int64_t n)
 {
 #pragma omp simd

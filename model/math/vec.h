@@ -56,6 +56,7 @@ real vec_max(const real *a, int64_t n);
 
 double vec_square_sum(const real *a, int64_t n);          /* adds up in double */
 void vec_add(real *y, const real *x, int64_t n);          /* y += x */
+void vec_multiply(real *y, const real *x, int64_t n);     /* y *= x, each by its own */
 void vec_axpy(real *y, real a, const real *x, int64_t n); /* y += a x */
 void vec_scale(real *y, real a, int64_t n);               /* y *= a */
 

@@ -98,6 +98,8 @@ for manager in dnf pacman brew; do
     deps build
     check "$manager knows jansson" said 1 'jansson'
     check "$manager knows utf8proc" said 1 'Install with: .*utf8proc'
+    deps mpi
+    check "$manager knows Open MPI" said 1 'Install with: .*open-*mpi'
     no_install=0
     rm "$bin/$manager"
 done

@@ -68,6 +68,21 @@ static void backward_is_the_gradient(void **state)
     assert_gradient(at.u, du, COUNT, weighted, &at);
 }
 
+static void the_slope_is_what_backward_multiplies_by(void **state)
+{
+    (void)state;
+    real u[COUNT], slope[COUNT], y[COUNT], expected[COUNT], du[COUNT];
+    fill_grid(u);
+    fill_grid(slope);
+    gelu_forward(expected, u, COUNT);
+    gelu_forward_slope(y, slope, COUNT);
+    assert_memory_equal(y, expected, sizeof y);
+    for (int i = 0; i < COUNT; i++)
+        du[i] = 1;
+    gelu_backward(du, u, COUNT);
+    assert_all_near(slope, du, COUNT, SAME_TOLERANCE);
+}
+
 static void far_from_zero_it_is_u_or_nothing(void **state)
 {
     (void)state;
@@ -94,6 +109,7 @@ int main(void)
         cmocka_unit_test(forward_works_in_place),
         cmocka_unit_test(the_two_sides_differ_by_u),
         cmocka_unit_test(backward_is_the_gradient),
+        cmocka_unit_test(the_slope_is_what_backward_multiplies_by),
         cmocka_unit_test(far_from_zero_it_is_u_or_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,11 +135,14 @@ static Status export_checkpoint(const ExportValues *values, const char *path,
         TRY(checkpoint_newest(newest, "checkpoints", err));
         path = newest;
     }
+    GgufArchitecture architecture;
     TRY(checkpoint_open(&checkpoint, path, err));
-    Status status = write_gguf(&checkpoint, values, err);
+    Status status = gguf_model_architecture(&architecture, &checkpoint.gpt.config, err);
+    if (status == STATUS_OK)
+        status = write_gguf(&checkpoint, values, err);
     if (status == STATUS_OK)
         printf("%s: %s, %s, %lld parameters\n", values->gguf,
-               gguf_model_architecture(&checkpoint.gpt.config), DTYPES[values->dtype],
+               gguf_architecture_name(architecture), DTYPES[values->dtype],
                (long long)checkpoint.gpt.table.parameters);
     checkpoint_close(&checkpoint);
     return status;

@@ -4,245 +4,259 @@
 
 #include "model/base/memory.h"
 
-/* The file in two passes over the same calls: first every tensor is described, then, with
- * scratch, its numbers are written. */
-typedef struct {
-    GgufWriter writer;
-    const GptConfig *config;
-    const char *architecture;
-    GgufDtype dtype;
-    int64_t layer; /* -1 outside the blocks */
-    bool describing;
-    real *scratch; /* room for the largest tensor that is rearranged */
-    size_t scratch_need;
-} Export;
+/* ---- which architecture ------------------------------------------------------------- */
 
-/* ---- tensors ------------------------------------------------------------------------ */
+static const char *const NAMES[] = {
+    [GGUF_GPT2] = "gpt2", [GGUF_LLAMA] = "llama", [GGUF_DEEPSEEK2] = "deepseek2"};
 
-/* The name of a tensor: "blk.3.attn_norm.weight", or outside the blocks as it is. */
-static Status tensor(Export *out, const char *name, GgufDtype dtype, int rank,
-                     const int64_t *shape, const real *values, Error *err)
+const char *gguf_architecture_name(GgufArchitecture architecture)
 {
-    char full[128];
-    if (!out->describing)
-        return gguf_write(&out->writer, values, err);
-    if (out->layer < 0)
-        snprintf(full, sizeof full, "%s", name);
-    else
-        snprintf(full, sizeof full, "blk.%lld.%s", (long long)out->layer, name);
-    return gguf_describe(&out->writer, full, dtype, rank, shape, err);
+    return NAMES[architecture];
 }
 
-/* (rows, columns) as it stands in memory. */
-static Status rows(Export *out, const char *name, GgufDtype dtype, const real *values,
-                   int64_t count, int64_t columns, Error *err)
+static Status refuse(const char *reason, Error *err)
 {
-    const int64_t shape[2] = {count, columns};
-    return tensor(out, name, dtype, 2, shape, values, err);
+    return error_set(err, STATUS_USAGE,
+                     "llama.cpp has no architecture for this model: %s", reason);
 }
 
-/* Room for a tensor that is put together; NULL while describing. */
-static real *room(Export *out, int64_t count)
+/* What no architecture has. */
+static Status check_layers(const GptConfig *config, Error *err)
 {
-    if (out->describing && (size_t)count > out->scratch_need)
-        out->scratch_need = (size_t)count;
-    return out->describing ? NULL : out->scratch;
-}
-
-/* A vector; zeros where the model has none. */
-static Status vector(Export *out, const char *name, const real *values, int64_t count,
-                     Error *err)
-{
-    real *zeros = room(out, count);
-    for (int64_t i = 0; values == NULL && zeros != NULL && i < count; i++)
-        zeros[i] = 0;
-    return tensor(out, name, GGUF_F32, 1, &count, values != NULL ? values : zeros, err);
-}
-
-/* W (in, out) as (out, in). */
-static Status matrix(Export *out, const char *name, const real *weight, int64_t in,
-                     int64_t columns, Error *err)
-{
-    real *turned = room(out, in * columns);
-    for (int64_t j = 0; turned != NULL && j < columns; j++)
-        for (int64_t i = 0; i < in; i++)
-            turned[j * in + i] = weight[i * columns + j];
-    return rows(out, name, out->dtype, turned, columns, in, err);
-}
-
-static Status norm(Export *out, const char *name, const LayerNormParams *params,
-                   Error *err)
-{
-    char full[64];
-    snprintf(full, sizeof full, "%s.weight", name);
-    TRY(vector(out, full, params->gain, out->config->width, err));
-    snprintf(full, sizeof full, "%s.bias", name);
-    return vector(out, full, params->bias, out->config->width, err);
-}
-
-static Status linear(Export *out, const char *name, const LinearParams *params,
-                     int64_t in, int64_t columns, Error *err)
-{
-    char full[64];
-    snprintf(full, sizeof full, "%s.weight", name);
-    TRY(matrix(out, full, params->weight, in, columns, err));
-    snprintf(full, sizeof full, "%s.bias", name);
-    return vector(out, full, params->bias, columns, err);
-}
-
-static Status gpt2_block(Export *out, const BlockParams *block, Error *err)
-{
-    int64_t C = out->config->width;
-    int64_t F = out->config->mlp_width;
-    TRY(norm(out, "attn_norm", &block->norm1, err));
-    TRY(linear(out, "attn_qkv", &block->attention.qkv, C, 3 * C, err));
-    TRY(linear(out, "attn_output", &block->attention.out, C, C, err));
-    TRY(norm(out, "ffn_norm", &block->norm2, err));
-    TRY(linear(out, "ffn_up", &block->mlp.up, C, F, err));
-    return linear(out, "ffn_down", &block->mlp.down, F, C, err);
-}
-
-static Status tensors(Export *out, const Gpt *gpt, Error *err)
-{
-    const GptConfig *config = &gpt->config;
-    out->layer = -1;
-    TRY(rows(out, "token_embd.weight", out->dtype, gpt->params.tokens,
-             config->vocab_size, config->width, err));
-    TRY(rows(out, "position_embd.weight", GGUF_F32, gpt->params.positions,
-             config->context, config->width, err));
-    TRY(norm(out, "output_norm", &gpt->params.norm, err));
-    for (out->layer = 0; out->layer < config->layers; out->layer++)
-        TRY(gpt2_block(out, &gpt->params.blocks[out->layer], err));
+    char reason[128];
+    if (config->norm_place == NORM_AFTER)
+        return refuse("its norms stand after the sublayers (post-norm), where "
+                      "llama.cpp's stand before them",
+                      err);
+    if (!config->scaled_scores)
+        return refuse("its scores are not scaled by 1/sqrt(D)", err);
+    for (int64_t layer = 0; layer < config->layers; layer++) {
+        int64_t window = gpt_layer_window(config, layer);
+        if (window > 0 && window < config->context) {
+            snprintf(reason, sizeof reason,
+                     "layer %lld sees a window of %lld tokens, but llama.cpp's gpt2, "
+                     "llama and deepseek2 see all",
+                     (long long)layer, (long long)window);
+            return refuse(reason, err);
+        }
+        if (gpt_layer_heads(config, layer) != config->heads) {
+            snprintf(reason, sizeof reason,
+                     "layer %lld has %lld of %lld heads, but llama.cpp's layers are "
+                     "all alike",
+                     (long long)layer, (long long)gpt_layer_heads(config, layer),
+                     (long long)config->heads);
+            return refuse(reason, err);
+        }
+    }
     return STATUS_OK;
+}
+
+static Status check_gpt2(const GptConfig *config, Error *err)
+{
+    if (config->norm != NORM_LAYER)
+        return refuse("its gpt2, the one without RoPE, has LayerNorm, this RMSNorm",
+                      err);
+    if (config->mlp != MLP_GELU)
+        return refuse("its gpt2, the one without RoPE, has GELU, this SwiGLU", err);
+    if (config->heads * config->head_size != config->width)
+        return refuse("its gpt2 has heads as wide as the model together, this has not",
+                      err);
+    return STATUS_OK;
+}
+
+/* llama and deepseek2. */
+static Status check_llama(const GptConfig *config, Error *err)
+{
+    if (config->norm != NORM_RMS)
+        return refuse("its llama and deepseek2 have RMSNorm, this LayerNorm", err);
+    if (config->mlp != MLP_SWIGLU)
+        return refuse("its llama and deepseek2 have SwiGLU, this GELU", err);
+    return STATUS_OK;
+}
+
+static Status check_deepseek2(const GptConfig *config, Error *err)
+{
+    if (config->position != POSITION_ROPE || config->rope_size == 0)
+        return refuse("its deepseek2 has RoPE, this model has not", err);
+    if (config->biases)
+        return refuse("its deepseek2 has no biases, this model has", err);
+    if (config->q_rank > 0 && (config->layers == 26 || config->layers == 27))
+        return refuse("it takes a deepseek2 of 26 or 27 layers for DeepSeek-V2-Lite, "
+                      "which has no q_lora_rank",
+                      err);
+    return check_llama(config, err);
+}
+
+Status gguf_model_architecture(GgufArchitecture *architecture, const GptConfig *config,
+                               Error *err)
+{
+    TRY(check_layers(config, err));
+    if (config->attention == ATTENTION_MLA) {
+        *architecture = GGUF_DEEPSEEK2;
+        return check_deepseek2(config, err);
+    }
+    if (config->position == POSITION_ROPE) {
+        *architecture = GGUF_LLAMA;
+        return check_llama(config, err);
+    }
+    *architecture = GGUF_GPT2;
+    return check_gpt2(config, err);
 }
 
 /* ---- metadata ----------------------------------------------------------------------- */
 
-static Status size_key(Export *out, const char *key, int64_t value, Error *err)
+/* "llama.block_count" */
+enum { KEY_SIZE = 128 };
+
+static const char *key(char full[KEY_SIZE], GgufArchitecture architecture,
+                       const char *name)
 {
-    char full[128];
-    snprintf(full, sizeof full, "%s.%s", out->architecture, key);
-    return gguf_put_u32(&out->writer, full, value, err);
+    snprintf(full, KEY_SIZE, "%s.%s", NAMES[architecture], name);
+    return full;
 }
 
-static Status number_key(Export *out, const char *key, double value, Error *err)
+typedef struct {
+    const char *name;
+    int64_t value;
+} Size;
+
+static Status put_sizes(GgufWriter *writer, GgufArchitecture architecture,
+                        const Size *sizes, size_t count, Error *err)
 {
-    char full[128];
-    snprintf(full, sizeof full, "%s.%s", out->architecture, key);
-    return gguf_put_f32(&out->writer, full, value, err);
+    char full[KEY_SIZE];
+    for (size_t i = 0; i < count; i++)
+        TRY(gguf_put_u32(writer, key(full, architecture, sizes[i].name), sizes[i].value,
+                         err));
+    return STATUS_OK;
 }
 
-static Status sizes(Export *out, Error *err)
+#define PUT_SIZES(...)                                                                 \
+    do {                                                                               \
+        const Size sizes_[] = {__VA_ARGS__};                                           \
+        TRY(put_sizes(writer, architecture, sizes_, sizeof sizes_ / sizeof *sizes_,    \
+                      err));                                                           \
+    } while (0)
+
+/* MLA as llama.cpp decodes it: one key/value head whose key is [ckv k_rope] and whose value
+ * is ckv. All layers are dense, so the sizes of experts stand for nothing, but llama.cpp
+ * insists on them. */
+static Status put_mla(GgufWriter *writer, const GptConfig *config, Error *err)
 {
-    const GptConfig *config = out->config;
-    TRY(size_key(out, "vocab_size", config->vocab_size, err));
-    TRY(size_key(out, "context_length", config->context, err));
-    TRY(size_key(out, "embedding_length", config->width, err));
-    TRY(size_key(out, "block_count", config->layers, err));
-    TRY(size_key(out, "feed_forward_length", config->mlp_width, err));
-    TRY(size_key(out, "attention.head_count", config->heads, err));
-    return number_key(out, "attention.layer_norm_epsilon", config->norm_eps, err);
+    GgufArchitecture architecture = GGUF_DEEPSEEK2;
+    PUT_SIZES({"attention.head_count_kv", 1}, {"attention.q_lora_rank", config->q_rank},
+              {"attention.kv_lora_rank", config->kv_rank},
+              {"attention.key_length", config->kv_rank + config->rope_size},
+              {"attention.value_length", config->kv_rank},
+              {"attention.key_length_mla", config->nope_size + config->rope_size},
+              {"attention.value_length_mla", config->value_size},
+              {"rope.dimension_count", config->rope_size},
+              {"leading_dense_block_count", config->layers}, {"expert_shared_count", 0},
+              {"expert_feed_forward_length", config->mlp_width});
+    return STATUS_OK;
+}
+
+static Status put_heads(GgufWriter *writer, GgufArchitecture architecture,
+                        const GptConfig *config, Error *err)
+{
+    PUT_SIZES({"attention.head_count_kv", config->kv_heads},
+              {"attention.key_length", config->head_size},
+              {"attention.value_length", config->head_size});
+    if (architecture == GGUF_LLAMA)
+        PUT_SIZES({"rope.dimension_count", config->head_size});
+    return STATUS_OK;
+}
+
+static Status put_config(GgufWriter *writer, GgufArchitecture architecture,
+                         const GptConfig *config, Error *err)
+{
+    char full[KEY_SIZE];
+    PUT_SIZES({"vocab_size", config->vocab_size}, {"context_length", config->context},
+              {"embedding_length", config->width}, {"block_count", config->layers},
+              {"feed_forward_length", config->mlp_width},
+              {"attention.head_count", config->heads});
+    if (architecture == GGUF_DEEPSEEK2)
+        TRY(put_mla(writer, config, err));
+    else
+        TRY(put_heads(writer, architecture, config, err));
+    if (architecture != GGUF_GPT2)
+        TRY(gguf_put_f32(writer, key(full, architecture, "rope.freq_base"),
+                         config->rope_theta, err));
+    const char *epsilon = architecture == GGUF_GPT2
+                              ? "attention.layer_norm_epsilon"
+                              : "attention.layer_norm_rms_epsilon";
+    return gguf_put_f32(writer, key(full, architecture, epsilon), config->norm_eps,
+                        err);
 }
 
 /* Scores and types are looked at where text is cut into tokens: a special token is never
  * cut out of text unless the program asks for that. */
-static Status token_lists(Export *out, const GgufVocabulary *vocabulary, Error *err)
+static Status put_tokens(GgufWriter *writer, const GgufVocabulary *vocabulary, size_t V,
+                         Error *err)
 {
     enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3 };
-    size_t V = (size_t)out->config->vocab_size;
     float *scores = NULL;
     int32_t *types = NULL;
-    Status status =
-        memory_allocate(&scores, V, sizeof *scores, "the vocabulary's scores", err);
+    Status status = memory_allocate(&scores, V, sizeof *scores, "scores", err);
     if (status == STATUS_OK)
-        status =
-            memory_allocate(&types, V, sizeof *types, "the vocabulary's types", err);
+        status = memory_allocate(&types, V, sizeof *types, "token types", err);
     for (size_t i = 0; i < V && status == STATUS_OK; i++) {
         bool special = (int64_t)i < vocabulary->specials;
         scores[i] = special ? 0 : -1;
         types[i] = (int64_t)i == vocabulary->unk ? UNKNOWN : special ? CONTROL : NORMAL;
     }
     if (status == STATUS_OK)
-        status = gguf_put_texts(&out->writer, "tokenizer.ggml.tokens",
-                                vocabulary->texts, V, err);
-    if (status == STATUS_OK)
-        status = gguf_put_f32s(&out->writer, "tokenizer.ggml.scores", scores, V, err);
-    if (status == STATUS_OK)
         status =
-            gguf_put_i32s(&out->writer, "tokenizer.ggml.token_type", types, V, err);
+            gguf_put_texts(writer, "tokenizer.ggml.tokens", vocabulary->texts, V, err);
+    if (status == STATUS_OK)
+        status = gguf_put_f32s(writer, "tokenizer.ggml.scores", scores, V, err);
+    if (status == STATUS_OK)
+        status = gguf_put_i32s(writer, "tokenizer.ggml.token_type", types, V, err);
     memory_free(types);
     memory_free(scores);
     return status;
 }
 
-static Status tokenizer(Export *out, const GgufVocabulary *vocabulary, Error *err)
+static Status put_vocabulary(GgufWriter *writer, const GgufVocabulary *vocabulary,
+                             int64_t V, Error *err)
 {
-    GgufWriter *writer = &out->writer;
+    bool bos = vocabulary->bos >= 0;
     TRY(gguf_put_text(writer, "tokenizer.ggml.model", "t5", err));
-    TRY(token_lists(out, vocabulary, err));
+    TRY(put_tokens(writer, vocabulary, (size_t)V, err));
     TRY(gguf_put_u32(writer, "tokenizer.ggml.unknown_token_id", vocabulary->unk, err));
     TRY(gguf_put_u32(writer, "tokenizer.ggml.eos_token_id", vocabulary->eos, err));
-    if (vocabulary->bos >= 0)
+    if (bos)
         TRY(gguf_put_u32(writer, "tokenizer.ggml.bos_token_id", vocabulary->bos, err));
-    TRY(gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", vocabulary->bos >= 0,
-                      err));
+    TRY(gguf_put_bool(writer, "tokenizer.ggml.add_bos_token", bos, err));
     TRY(gguf_put_bool(writer, "tokenizer.ggml.add_eos_token", false, err));
     TRY(gguf_put_bool(writer, "tokenizer.ggml.add_space_prefix", false, err));
     return gguf_put_bool(writer, "tokenizer.ggml.remove_extra_whitespaces", false, err);
 }
 
-static Status metadata(Export *out, const GgufVocabulary *vocabulary, const char *name,
-                       Error *err)
-{
-    GgufWriter *writer = &out->writer;
-    TRY(gguf_put_text(writer, "general.architecture", out->architecture, err));
-    TRY(gguf_put_text(writer, "general.type", "model", err));
-    TRY(gguf_put_text(writer, "general.name", name, err));
-    TRY(gguf_put_u32(writer, "general.file_type", out->dtype, err));
-    TRY(sizes(out, err));
-    return tokenizer(out, vocabulary, err);
-}
-
 /* ---- the file ----------------------------------------------------------------------- */
 
-Status gguf_model_check(const GptConfig *config, Error *err)
+static Status write_all(GgufWriter *writer, const Gpt *gpt,
+                        GgufArchitecture architecture, const GgufVocabulary *vocabulary,
+                        GgufDtype dtype, const char *name, Error *err)
 {
-    (void)config;
-    (void)err;
-    return STATUS_OK;
-}
-
-const char *gguf_model_architecture(const GptConfig *config)
-{
-    (void)config;
-    return "gpt2";
-}
-
-static Status write_all(Export *out, const Gpt *gpt, const GgufVocabulary *vocabulary,
-                        const char *name, Error *err)
-{
-    TRY(metadata(out, vocabulary, name, err));
-    out->describing = true;
-    TRY(tensors(out, gpt, err));
-    TRY(gguf_start(&out->writer, err));
-    TRY(memory_allocate(&out->scratch, out->scratch_need, sizeof *out->scratch,
-                        "the largest tensor", err));
-    out->describing = false;
-    TRY(tensors(out, gpt, err));
-    return gguf_commit(&out->writer, err);
+    TRY(gguf_put_text(writer, "general.architecture", NAMES[architecture], err));
+    TRY(gguf_put_text(writer, "general.type", "model", err));
+    TRY(gguf_put_text(writer, "general.name", name, err));
+    TRY(gguf_put_u32(writer, "general.file_type", dtype, err)); /* same numbers */
+    TRY(put_config(writer, architecture, &gpt->config, err));
+    TRY(put_vocabulary(writer, vocabulary, gpt->config.vocab_size, err));
+    TRY(gguf_tensors_write(writer, gpt, architecture, dtype, err));
+    return gguf_commit(writer, err);
 }
 
 Status gguf_model_write(const Gpt *gpt, const GgufVocabulary *vocabulary,
                         GgufDtype dtype, const char *name, const char *path, Error *err)
 {
-    TRY(gguf_model_check(&gpt->config, err));
-    Export out = {.config = &gpt->config,
-                  .architecture = gguf_model_architecture(&gpt->config),
-                  .dtype = dtype};
-    TRY(gguf_open(&out.writer, path, err));
-    Status status = write_all(&out, gpt, vocabulary, name, err);
+    GgufArchitecture architecture;
+    GgufWriter writer;
+    TRY(gguf_model_architecture(&architecture, &gpt->config, err));
+    TRY(gguf_open(&writer, path, err));
+    Status status = write_all(&writer, gpt, architecture, vocabulary, dtype, name, err);
     if (status != STATUS_OK)
-        gguf_abort(&out.writer);
-    memory_free(out.scratch);
+        gguf_abort(&writer);
     return status;
 }

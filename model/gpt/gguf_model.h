@@ -1,12 +1,14 @@
 /* A model and its vocabulary as a GGUF file for llama.cpp.
  *
- * llama.cpp has an architecture for each family; other combinations of switches have none
- * and are refused. Its tensors hold matrices as (out, in), ours as (in, out):
+ * llama.cpp knows families, not switches:
  *
- *   gpt2       token_embd position_embd output_norm
- *              blk.N: attn_norm attn_qkv attn_output ffn_norm ffn_up ffn_down
+ *              norm       positions                       MLP     attention
+ *   gpt2       LayerNorm  learned, sinusoidal or none     GELU    heads
+ *   llama      RMSNorm    RoPE                            SwiGLU  heads
+ *   deepseek2  RMSNorm    RoPE                            SwiGLU  MLA
  *
- * each .weight, and .bias where the architecture has one (zeros where the model has none).
+ * all with the norm before each sublayer, scaled scores, all heads and no windows. Other
+ * models are refused. gguf_tensors.h says what becomes of the weights.
  *
  * The vocabulary is of SentencePiece's unigram kind (llama.cpp's "t5"): of its kinds the one
  * that gives <unk> for a character that it does not know. The byte-pair kind ("llama") would
@@ -16,8 +18,7 @@
 #ifndef JUEJU_MODEL_GPT_GGUF_MODEL_H
 #define JUEJU_MODEL_GPT_GGUF_MODEL_H
 
-#include "model/gpt/gguf.h"
-#include "model/gpt/gpt.h"
+#include "model/gpt/gguf_tensors.h"
 
 typedef struct {
     const char *const *texts; /* (V) UTF-8; specials first: "<unk>", ... */
@@ -26,10 +27,11 @@ typedef struct {
 } GgufVocabulary;
 
 /* STATUS_USAGE: llama.cpp has no architecture for this model; says which switch is why. */
-Status gguf_model_check(const GptConfig *config, Error *err);
+Status gguf_model_architecture(GgufArchitecture *architecture, const GptConfig *config,
+                               Error *err);
 
-/* The name of llama.cpp's architecture for a config that passed the check. */
-const char *gguf_model_architecture(const GptConfig *config);
+/* "gpt2", "llama", "deepseek2". */
+const char *gguf_architecture_name(GgufArchitecture architecture);
 
 /* Writes path as one atomic replacement. dtype is that of the matrices; vectors and
  * positions are always f32. name is what programs show. STATUS_NUMERIC: a value that is not

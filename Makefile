@@ -226,6 +226,11 @@ peers:  ## check and race against PyTorch (python3-torch must be there)
 	@$(MAKE) $(QUIET) all >&2
 	@JUEJU=$(PROGRAM) tests/bench/peers.sh
 
+interop:  ## what llama.cpp and Hugging Face's tokenizers make of our files (npm is needed)
+	@scripts/deps.sh build
+	@$(MAKE) $(QUIET) all >&2
+	@JUEJU=$(PROGRAM) tests/interop/run.sh
+
 # ---- housekeeping -------------------------------------------------------------------
 format:  ## clang-format every source file
 	clang-format -i $(shell git ls-files -co --exclude-standard '*.c' '*.h')
@@ -239,7 +244,7 @@ clean:  ## remove everything that was built
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  */\1\t/p; s/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
-.PHONY: all gradcheck train quick sample test test-programs print-tests check-asan check-tsan bench peers format lint clean help FORCE
+.PHONY: all gradcheck train quick sample test test-programs print-tests check-asan check-tsan bench peers interop format lint clean help FORCE
 .SECONDARY:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -54,9 +54,10 @@ void decode_pass_layout(DecodePass *pass, Arena *arena, MlaForm form, int64_t ca
     int64_t wide = config->mlp == MLP_SWIGLU ? 2 * F : F;
     int64_t narrow = config->width;
     for (int64_t l = 0; l < config->layers; l++) {
-        /* A head's product fills a whole panel from its first column on. */
-        narrow = larger(narrow,
-                        gpt_layer_heads(config, l) * gpt_value_size(config) + PANEL);
+        /* With MLA, a head's product fills a whole panel from its first column on. */
+        int64_t more = config->attention == ATTENTION_MLA ? PANEL : 0;
+        narrow =
+            larger(narrow, gpt_layer_heads(config, l) * gpt_value_size(config) + more);
         wide = larger(wide, attention_width(pass->gpt, l, form));
     }
     pass->capacity = capacity;
@@ -101,8 +102,8 @@ static void norm_latents(real *latent, const real *gain, const MlaShape *shape,
     real inverse;
     for (int64_t i = 0; i < N; i++)
         rmsnorm_forward(latent + i * stride, stride, &(RmsNormSaved){&inverse},
-                        latent + i * stride, stride,
-                        &(RmsNormParams){(real *)gain}, shape->norm_eps, 1, width);
+                        latent + i * stride, stride, &(RmsNormParams){(real *)gain},
+                        shape->norm_eps, 1, width);
 }
 
 /* x += heads. Each token goes into the cache before its query: what comes behind it in the
@@ -245,7 +246,7 @@ void decode_pass_run(const DecodePass *pass, int64_t first, int64_t last, real *
         const BlockParams *block = &params->blocks[l];
         if (before)
             norm_rows(pass->beside, pass->x, &block->norm1, pass, first, last); /* 1 */
-        if (config->attention == ATTENTION_MLA) /* 2 */
+        if (config->attention == ATTENTION_MLA)                                 /* 2 */
             attention_mla(pass, l, in, first, last, scratch);
         else
             attention_heads(pass, l, in, first, last, scratch);

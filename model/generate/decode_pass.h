@@ -21,8 +21,9 @@ typedef struct {
 
     int64_t narrow_stride, wide_stride;
     real *x; /* (capacity, narrow_stride) the residual stream */
-    real *beside; /* (capacity, narrow_stride) normed input, then what the heads mixed */
-    real *wide;   /* (capacity, wide_stride) of a sublayer: see decode_pass.c */
+    real
+        *beside; /* (capacity, narrow_stride) normed input, then what the heads mixed */
+    real *wide;  /* (capacity, wide_stride) of a sublayer: see decode_pass.c */
 } DecodePass;
 
 /* Takes memory from the arena (which may only count). gpt, weights and cache are set

@@ -15,8 +15,8 @@ KvShape kvcache_shape(const GptConfig *config, int64_t layer)
     return (KvShape){
         .slots = window > 0 && window < config->context ? window : config->context,
         .heads = latent ? G > 0 : G,
-        .key_channels = latent ? config->kv_rank + config->rope_size
-                               : config->head_size,
+        .key_channels =
+            latent ? config->kv_rank + config->rope_size : config->head_size,
         .value_channels = latent ? 0 : config->head_size,
     };
 }

@@ -47,7 +47,7 @@ typedef struct {
 
 typedef struct {
     int64_t rows, layers_count;
-    KvLayer *layers; /* (layers_count) */
+    KvLayer *layers;      /* (layers_count) */
     int64_t most_panels;  /* of a head in any layer */
     int64_t widest_value; /* value_stride of any layer */
     int64_t stride;       /* reals of a row */

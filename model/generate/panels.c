@@ -22,8 +22,8 @@ void panels_pack(const Panels *panels, const real *weight, int64_t ld, const rea
     for (int64_t first = 0; first < out; first += PANEL) {
         int64_t columns = out - first < PANEL ? out - first : PANEL;
         for (int64_t p = 0; p < in; p++)
-            memcpy(panels->weight + first * in + p * PANEL,
-                   weight + p * ld + first, (size_t)columns * sizeof(real));
+            memcpy(panels->weight + first * in + p * PANEL, weight + p * ld + first,
+                   (size_t)columns * sizeof(real));
     }
     if (bias != NULL)
         memcpy(panels->bias, bias, (size_t)out * sizeof(real));

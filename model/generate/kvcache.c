@@ -52,12 +52,13 @@ int64_t kvcache_token_numbers(const KvShape *shape)
     return shape->heads * (shape->key_channels + shape->value_channels);
 }
 
-size_t kvcache_bytes(const KvShape *shapes, int64_t layers, int64_t tokens)
+size_t kvcache_bytes(const GptConfig *config, int64_t tokens)
 {
     int64_t numbers = 0;
-    for (int64_t l = 0; l < layers; l++) {
-        int64_t held = tokens < shapes[l].slots ? tokens : shapes[l].slots;
-        numbers += held * kvcache_token_numbers(&shapes[l]);
+    for (int64_t l = 0; l < config->layers; l++) {
+        KvShape shape = kvcache_shape(config, l);
+        int64_t held = tokens < shape.slots ? tokens : shape.slots;
+        numbers += held * kvcache_token_numbers(&shape);
     }
     return (size_t)numbers * sizeof(real);
 }

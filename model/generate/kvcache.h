@@ -65,15 +65,15 @@ void kvcache_layout(KvCache *cache, Arena *arena, const KvShape *shapes, int64_t
 /* Numbers that a layer keeps of one token: 2 G D, or R + O. */
 int64_t kvcache_token_numbers(const KvShape *shape);
 
+/* Bytes that a row of `tokens` tokens needs: for each layer the numbers of min(tokens, slots)
+ * tokens. With tokens = 1 these are the bytes a token. The config is checked. */
+size_t kvcache_bytes(const GptConfig *config, int64_t tokens);
+
 /* Bytes of one row, counted from what was laid out: room for numbers, and alignment. */
 typedef struct {
     size_t numbers, padding;
 } KvBytes;
 KvBytes kvcache_row_bytes(const KvCache *cache);
-
-/* Bytes of the numbers of one row that holds `tokens` tokens: for each layer those of
- * min(tokens, slots) tokens. With tokens = 1 these are the bytes a token. */
-size_t kvcache_bytes(const KvShape *shapes, int64_t layers, int64_t tokens);
 
 /* Stores a token at its place in a layer: k (heads, key_channels), v (heads,
  * value_channels). Places of a row come in rising order. */

@@ -208,10 +208,9 @@ static void rows_have_the_same_bits_whatever_the_batch_and_the_threads(void **st
         size_t bytes = (size_t)(ROWS * STEPS * config.vocab_size) * sizeof(real);
         for (int form = 0; form < forms(&gpt); form++) {
             real *batch = run_batch(&gpt, 1, false, true, form);
-            for (int way = 0; way < 5; way++) {
-                static const int64_t THREADS[] = {2, 3, 1, 2, 8};
-                bool alone = way == 2 || way == 3;
-                real *other = run_batch(&gpt, THREADS[way], alone, way != 3, form);
+            for (int way = 0; way < 3; way++) {
+                static const int64_t THREADS[] = {3, 1, 8};
+                real *other = run_batch(&gpt, THREADS[way], way == 1, way != 1, form);
                 if (memcmp(batch, other, bytes) != 0)
                     fail_msg("%s: other bits", DECODE_CASES[c].name);
                 memory_free(other);
@@ -258,11 +257,11 @@ static void rows_do_not_see_each_other(void **state)
 {
     (void)state;
     for (int c = 0; c < DECODE_CASES_COUNT; c++) {
-        Gpt gpt = model_of(&DECODE_CASES[c]);
-        int64_t T = gpt.config.context;
-        int64_t V = gpt.config.vocab_size;
-        if (T < 24)
+        GptConfig config = case_config(&DECODE_CASES[c]);
+        if (config.context < 24)
             continue;
+        Gpt gpt = random_model(&config);
+        int64_t V = config.vocab_size;
         int32_t ids[24], others[24];
         random_tokens(ids, 24, V, 9);
         random_tokens(others, 24, V, 10);

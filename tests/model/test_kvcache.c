@@ -15,13 +15,9 @@
 
 /* ---- bytes -------------------------------------------------------------------------- */
 
-/* Numbers of a row with `tokens` tokens, by the shapes of the model. */
 static int64_t numbers(const GptConfig *config, int64_t tokens)
 {
-    KvShape shapes[GPT_LAYERS_MAX];
-    for (int64_t l = 0; l < config->layers; l++)
-        shapes[l] = kvcache_shape(config, l);
-    return (int64_t)(kvcache_bytes(shapes, config->layers, tokens) / sizeof(real));
+    return (int64_t)(kvcache_bytes(config, tokens) / sizeof(real));
 }
 
 /* The sizes of a published model; no weights are made. */

@@ -137,9 +137,7 @@ static Status read_weights(Trainer *trainer, const char *folder, Error *err)
     TRY(weights_load(&loaded, &tokens, folder, err));
     const GptConfig *want = &trainer->gpt.config;
     const GptConfig *got = &loaded.config;
-    bool same = got->vocab_size == want->vocab_size && got->context == want->context &&
-                got->width == want->width && got->layers == want->layers &&
-                got->heads == want->heads && got->mlp_width == want->mlp_width;
+    bool same = gpt_config_equal(got, want);
     if (same)
         memcpy(trainer->gpt.values, loaded.values, loaded.table.total * sizeof(real));
     gpt_destroy(&loaded);
@@ -253,7 +251,11 @@ Status checkpoint_set(char path[PATH_SIZE], const char *folder, Error *err)
     char where[PATH_SIZE];
     json_t *state;
     const char *set;
-    TRY(read_state(&state, where, folder, err));
+    TRY(path_join(where, folder, "origin.json", err));
+    if (file_exists(where))
+        TRY(json_read_file(&state, where, err));
+    else
+        TRY(read_state(&state, where, folder, err));
     Status status = json_get_text(&set, state, "set", where, err);
     if (status == STATUS_OK)
         snprintf(path, PATH_SIZE, "%s", set);

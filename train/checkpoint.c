@@ -135,9 +135,7 @@ static Status read_weights(Trainer *trainer, const char *folder, Error *err)
     Gpt loaded;
     ModelTokens tokens;
     TRY(weights_load(&loaded, &tokens, folder, err));
-    const GptConfig *want = &trainer->gpt.config;
-    const GptConfig *got = &loaded.config;
-    bool same = gpt_config_equal(got, want);
+    bool same = gpt_config_equal(&loaded.config, &trainer->gpt.config);
     if (same)
         memcpy(trainer->gpt.values, loaded.values, loaded.table.total * sizeof(real));
     gpt_destroy(&loaded);

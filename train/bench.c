@@ -9,6 +9,7 @@
 #include "model/gpt/weights.h"
 #include "train/bench_limits.h"
 #include "train/bench_phases.h"
+#include "train/bench_update.h"
 #include "train/clip.h"
 #include "train/lanes.h"
 
@@ -148,8 +149,9 @@ static Status measure(BenchReport *report, Bench *bench, const BenchOptions *opt
     int64_t rows_a_pass = bench->passes.tokens / config->context;
     if (rows_a_pass > rows_a_lane)
         rows_a_pass = rows_a_lane;
-    return bench_phases(report, &bench->gpt, options, rows_a_pass * config->context,
-                        (options->rows + rows_a_pass - 1) / rows_a_pass, err);
+    TRY(bench_phases(report, &bench->gpt, options, rows_a_pass * config->context,
+                     (options->rows + rows_a_pass - 1) / rows_a_pass, err));
+    return bench_update(report, &bench->gpt, &bench->lanes, options, err);
 }
 
 Status bench_run(BenchReport *report, const BenchOptions *options, Error *err)

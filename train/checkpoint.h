@@ -24,6 +24,9 @@ Status checkpoint_save(const Trainer *trainer, const char *name, Error *err);
 /* Fills a freshly created trainer from a checkpoint folder. */
 Status checkpoint_restore(Trainer *trainer, const char *folder, Error *err);
 
+/* Takes the weights of a checkpoint, and nothing else, into a freshly created trainer. */
+Status checkpoint_start(Trainer *trainer, const char *folder, Error *err);
+
 /* The recipe that trainer options were saved with, a new reference. */
 Status checkpoint_recipe(json_t **recipe, const char *folder, Error *err);
 

@@ -17,6 +17,7 @@ extern const Command COMMAND_SAMPLE;
 extern const Command COMMAND_EVAL;
 extern const Command COMMAND_REGROUP;
 extern const Command COMMAND_GRADCHECK;
+extern const Command COMMAND_KV;
 extern const Command COMMAND_EXPORT;
 extern const Command COMMAND_TOKENIZE;
 extern const Command COMMAND_BENCH;

@@ -19,6 +19,7 @@ extern const Command COMMAND_GRADCHECK;
 extern const Command COMMAND_BENCH;
 extern const Command COMMAND_EXPORT;
 extern const Command COMMAND_TOKENIZE;
+extern const Command COMMAND_BENCH_DECODE;
 
 /* All commands in the order of `jueju --help`, NULL at the end. A new command is a line in
  * commands.c. */

@@ -87,8 +87,8 @@ void kvcache_put(const KvCache *cache, int64_t row, int64_t layer, int64_t place
     for (int64_t h = 0; h < l->shape.heads; h++) {
         real *panel =
             kvcache_keys(cache, row, layer, h) + slot / KV_PANEL * KV_PANEL * K;
-        /* The first token of a panel clears it: products run over whole panels, and what
-         * an earlier sequence left behind might not be finite. */
+        /* The first token of a panel clears it: sums run over whole panels, and nothing that
+         * an earlier sequence left behind may be in them. */
         if (lane == 0 && place < l->shape.slots)
             memset(panel, 0, (size_t)(KV_PANEL * K) * sizeof(real));
         for (int64_t c = 0; c < K; c++)

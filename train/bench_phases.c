@@ -1,5 +1,6 @@
 #include "train/bench_phases.h"
 
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -66,6 +67,21 @@ static void qkv_backward(PhaseWork *w)
                     &first_block(w)->attention.qkv, w->N, w->C, 3 * w->C);
 }
 
+static AttentionShape head_shape(const PhaseWork *w, int64_t n)
+{
+    int64_t C = w->C, D = C / w->gpt->config.heads;
+    return (AttentionShape){.n = n,
+                            .m = n,
+                            .D = D,
+                            .E = D,
+                            .stride_q = 3 * C,
+                            .stride_k = 3 * C,
+                            .stride_v = 3 * C,
+                            .stride_z = C,
+                            .scale = (real)(1 / sqrt((double)D)),
+                            .causal = true};
+}
+
 /* The heads' part alone: without the two products around it. */
 static void attention_both(PhaseWork *w, bool backward)
 {
@@ -73,18 +89,16 @@ static void attention_both(PhaseWork *w, bool backward)
     int64_t D = w->C / H;
     for (int64_t s = 0; s < w->batch.segments; s++) {
         int64_t start = w->starts[s];
-        AttentionShape shape = {.n = w->starts[s + 1] - start,
-                                .D = D,
-                                .stride = 3 * w->C,
-                                .stride_z = w->C};
+        AttentionShape shape = head_shape(w, w->starts[s + 1] - start);
         for (int64_t h = 0; h < H; h++) {
             const real *q = w->wide + start * 3 * w->C + h * D;
             real *z = w->narrow + start * w->C + h * D;
             real *logsum = w->logsum + h * w->N + start;
             if (backward) {
                 real *dq = w->wide2 + start * 3 * w->C + h * D;
-                attention_backward(dq, dq + w->C, dq + 2 * w->C, z, z, logsum, q,
-                                   q + w->C, q + 2 * w->C, w->scratch, &shape);
+                attention_backward(dq, dq + w->C, dq + 2 * w->C, KEYS_WRITE, z, z,
+                                   logsum, q, q + w->C, q + 2 * w->C, w->scratch,
+                                   &shape);
             } else {
                 attention_forward(z, logsum, q, q + w->C, q + 2 * w->C, w->scratch,
                                   &shape);
@@ -189,8 +203,8 @@ static void lay_out(PhaseWork *w, Arena *arena)
     w->norm.mean = arena_reals(arena, w->N);
     w->norm.inverse = arena_reals(arena, w->N);
     w->logsum = arena_reals(arena, config->heads * w->N);
-    w->scratch =
-        arena_reals(arena, heads_scratch(w->T, config->heads, gpt_head_size(config)));
+    int64_t D = gpt_head_size(config);
+    w->scratch = arena_reals(arena, attention_scratch(w->T, w->T, D, D));
     w->logits = arena_reals(arena, crossentropy_scratch(w->N, w->C, w->V));
     w->ids = arena_take(arena, N, sizeof *w->ids);
     w->targets = arena_take(arena, N, sizeof *w->targets);

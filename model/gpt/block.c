@@ -1,10 +1,22 @@
 #include "model/gpt/block.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "model/base/rng.h"
 #include "model/layers/dropout.h"
 #include "model/math/vec.h"
+
+static HeadsShape heads_shape(const GptConfig *config)
+{
+    int64_t D = gpt_head_size(config);
+    return (HeadsShape){.C = config->width,
+                        .H = config->heads,
+                        .G = config->heads,
+                        .D = D,
+                        .scale = (real)(1 / sqrt((double)D)),
+                        .causal = true};
+}
 
 void block_saved_layout(BlockSaved *saved, Arena *arena, const GptConfig *config,
                         int64_t N)
@@ -30,12 +42,12 @@ void block_scratch_layout(BlockScratch *scratch, Arena *arena, const GptConfig *
     int64_t C = config->width;
     int64_t wide = config->mlp_width > 3 * C ? config->mlp_width : 3 * C;
     int64_t longest = config->context < N ? config->context : N;
+    HeadsShape shape = heads_shape(config);
     *scratch = (BlockScratch){
         .wide = arena_reals(arena, N * wide),
         .narrow = arena_reals(arena, N * C),
         .narrow2 = arena_reals(arena, N * C),
-        .attention = arena_reals(
-            arena, heads_scratch(longest, config->heads, gpt_head_size(config))),
+        .attention = arena_reals(arena, heads_scratch(longest, &shape)),
     };
 }
 
@@ -53,12 +65,13 @@ void block_forward(real *y, const BlockSaved *saved, const real *x,
 {
     int64_t N = batch->tokens;
     int64_t C = config->width;
+    HeadsShape shape = heads_shape(config);
     /* 1 */
     layernorm_forward(saved->normed1, &saved->norm1, x, &params->norm1,
                       config->norm_eps, N, C);
     /* 2 */
     heads_forward(saved->middle, &saved->heads, saved->normed1, &params->attention,
-                  scratch->attention, batch, config->heads, gpt_head_size(config));
+                  scratch->attention, batch, &shape);
     gpt_dropout_apply(saved->middle, dropout, 1 + 2 * layer, N, C);
     vec_add(saved->middle, x, N * C);
     /* 3 */
@@ -88,6 +101,7 @@ void block_backward(real *d, const BlockParams *dparams, const BlockSaved *saved
 {
     int64_t N = batch->tokens;
     int64_t C = config->width;
+    HeadsShape shape = heads_shape(config);
     real *dnormed = scratch->narrow;
     /* 4  y = m + dropout(MLP(b)): d stays as the part of dm that passes by */
     const real *dbranch =
@@ -101,7 +115,7 @@ void block_backward(real *d, const BlockParams *dparams, const BlockSaved *saved
     dbranch = branch_gradient(scratch->narrow2, d, dropout, 1 + 2 * layer, N, C);
     heads_backward(dnormed, &dparams->attention, dbranch, &saved->heads, saved->normed1,
                    &params->attention, scratch->wide, dnormed, scratch->attention,
-                   batch, config->heads, gpt_head_size(config));
+                   batch, &shape);
     /* 1  a = LayerNorm_1(x): d becomes dx */
     layernorm_backward_add(d, &dparams->norm1, dnormed, &saved->norm1, x,
                            &params->norm1, N, C);

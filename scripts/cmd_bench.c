@@ -74,7 +74,7 @@ static BenchValues defaults(void)
 {
     BenchValues values = {
         .common = {.seed = 1},
-        .bench = {.config = gpt_config_default(),
+        .bench = {.config = gpt_config_open(FAMILY_GPT2),
                   .rows = 64,
                   .lanes = LANES_DEFAULT,
                   .pass_tokens = 512,
@@ -90,7 +90,6 @@ static BenchValues defaults(void)
         .phases = true,
     };
     values.bench.config.vocab_size = 7200;
-    values.bench.config.mlp_width = 0;
     return values;
 }
 
@@ -239,8 +238,7 @@ static Status run(int argc, char **argv, Error *err)
         return STATUS_OK;
     }
     BenchOptions *bench = &values.bench;
-    if (bench->config.mlp_width == 0)
-        bench->config.mlp_width = 4 * bench->config.width;
+    gpt_config_fill(&bench->config);
     bench->seed = (uint64_t)values.common.seed;
     bench->repeats = values.phases ? 9 : 0;
     if ((bench->lanes & (bench->lanes - 1)) != 0)

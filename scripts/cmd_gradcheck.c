@@ -128,16 +128,17 @@ static Status print_json(const GradcheckReport *report, Error *err)
 
 static Status check(const GradcheckValues *values, Error *err)
 {
-    GradcheckOptions options = {.config = {.vocab_size = values->vocab,
-                                           .context = values->context,
-                                           .width = values->width,
-                                           .layers = values->layers,
-                                           .heads = values->heads,
-                                           .mlp_width = values->mlp_width,
-                                           .norm_eps = 1e-5,
-                                           .dropout = values->dropout},
+    GradcheckOptions options = {.config = gpt_config_open(FAMILY_GPT2),
                                 .seed = (uint64_t)values->common.seed,
                                 .samples = values->samples};
+    GptConfig *config = &options.config;
+    config->vocab_size = values->vocab;
+    config->context = values->context;
+    config->width = values->width;
+    config->layers = values->layers;
+    config->heads = values->heads;
+    config->mlp_width = values->mlp_width;
+    config->dropout = values->dropout;
     startup_threads(values->common.threads);
     GradcheckReport report;
     TRY(gradcheck_model(&report, &options, err));

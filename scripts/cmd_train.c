@@ -112,7 +112,7 @@ static TrainValues defaults(void)
 {
     TrainValues values = {
         .common = {.seed = 1},
-        .train = {.model = gpt_config_default(),
+        .train = {.model = gpt_config_open(FAMILY_GPT2),
                   .init = INIT_XAVIER_PER_HEAD,
                   .optimizer = {.kind = OPTIMIZER_MUON,
                                 .rate = 3e-3,
@@ -136,7 +136,6 @@ static TrainValues defaults(void)
                   .eval_every = 250,
                   .log_every = 50},
     };
-    values.train.model.mlp_width = 0;
     return values;
 }
 
@@ -230,8 +229,7 @@ static Status train_on(const PreparedSet *set, const TrainValues *values,
                        Dist *dist, Error *err)
 {
     TrainOptions options = values->train;
-    if (options.model.mlp_width == 0)
-        options.model.mlp_width = 4 * options.model.width;
+    gpt_config_fill(&options.model);
     options.seed = (uint64_t)values->common.seed;
     options.folder = out;
     options.recipe = recipe;

@@ -203,7 +203,7 @@ static void lay_out(PhaseWork *w, Arena *arena)
     w->norm.mean = arena_reals(arena, w->N);
     w->norm.inverse = arena_reals(arena, w->N);
     w->logsum = arena_reals(arena, config->heads * w->N);
-    int64_t D = gpt_head_size(config);
+    int64_t D = config->head_size;
     w->scratch = arena_reals(arena, attention_scratch(w->T, w->T, D, D));
     w->logits = arena_reals(arena, crossentropy_scratch(w->N, w->C, w->V));
     w->ids = arena_take(arena, N, sizeof *w->ids);

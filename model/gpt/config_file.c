@@ -171,7 +171,7 @@ static Status read_sizes(GptConfig *config, const json_t *object, const char *pa
         return error_set(err, STATUS_INPUT,
                          "%s: \"n_ctx\" is %lld, but \"n_positions\" is %lld", path,
                          (long long)context, (long long)config->context);
-    config->mlp_width = 4 * config->width;
+    config->mlp_width = 0;
     if (json_has(object, "n_inner"))
         TRY(json_get_int(&config->mlp_width, object, "n_inner", 1, INT32_MAX, path,
                          err));
@@ -182,6 +182,7 @@ static Status read_sizes(GptConfig *config, const json_t *object, const char *pa
     config->dropout = 0;
     if (json_has(object, "resid_pdrop"))
         TRY(json_get_real(&config->dropout, object, "resid_pdrop", 0, 1, path, err));
+    gpt_config_fill(config);
     if (gpt_config_check(config, err) != STATUS_OK) {
         error_context(err, "%s", path);
         if (err != NULL)
@@ -215,7 +216,7 @@ Status config_file_load(GptConfig *config, ModelTokens *tokens, const char *fold
 {
     char path[PATH_SIZE];
     json_t *object;
-    *config = (GptConfig){0};
+    *config = gpt_config_open(FAMILY_GPT2);
     *tokens = (ModelTokens){.bos = -1, .eos = -1};
     TRY(path_join(path, folder, "config.json", err));
     TRY(json_read_file(&object, path, err));

@@ -23,16 +23,16 @@ static const ModelTokens TOKENS = {
 static int make_model(void **state)
 {
     (void)state;
-    const GptConfig config = {
-        .vocab_size = 11,
-        .context = 7,
-        .width = 12,
-        .layers = 2,
-        .heads = 3,
-        .mlp_width = 20,
-        .norm_eps = 1e-6,
-        .dropout = 0.125,
-    };
+    GptConfig config = gpt_config_open(FAMILY_GPT2);
+    config.vocab_size = 11;
+    config.context = 7;
+    config.width = 12;
+    config.layers = 2;
+    config.heads = 3;
+    config.mlp_width = 20;
+    config.norm_eps = 1e-6;
+    config.dropout = 0.125;
+    gpt_config_fill(&config);
     Error err;
     scratch_create(root);
     scratch_path(config_path, root, "config.json");

@@ -161,12 +161,14 @@ static void subject_destroy(Subject *subject)
     gpt_destroy(&subject->gpt);
 }
 
-/* With a single segment as long as the context, row i of dW_P is the gradient of the i-th
+/* With learned positions and a single segment as long as the context, row i of dW_P is the gradient of the i-th
  * embedded input alone, so the same tensor checks dx of the first block. */
 static Status check_input(GradcheckReport *report, Subject *subject,
                           const GradcheckOptions *options, Error *err)
 {
     const ParamTable *table = &subject->gpt.table;
+    if (options->config.position != POSITION_LEARNED)
+        return STATUS_OK;
     const ParamInfo *positions = &table->items[1];
     subject->data.batch.segments = 1;
     subject->data.batch.tokens = options->config.context;

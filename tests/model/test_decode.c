@@ -206,7 +206,7 @@ static void rows_have_the_same_bits_whatever_the_batch_and_the_threads(void **st
 {
     (void)state;
     for (int c = 0; c < 4; c++) {
-        GptConfig config = CONFIGS[c];
+        Sizes config = CONFIGS[c];
         config.context = 2 * STEPS;
         Gpt gpt = random_model(&config, 3);
         size_t bytes = (size_t)(ROWS * STEPS * config.vocab_size) * sizeof(real);

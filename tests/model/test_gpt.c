@@ -323,7 +323,8 @@ static void a_bad_config_makes_no_model(void **state)
     Gpt gpt;
     Error err;
     GptConfig config = small_config();
-    config.heads = 5;
+    config.heads = config.kv_heads = 5;
+    config.head_size = 0;
     assert_int_equal(gpt_create(&gpt, &config, &err), STATUS_USAGE);
     gpt_destroy(&gpt); /* harmless */
 }

@@ -180,6 +180,7 @@ static void a_model_with_one_head_more_keeps_what_was_drawn(void **state)
     Error err;
     assert_int_equal(gpt_create(&three, &config, &err), STATUS_OK);
     config.heads = 4;
+    config.kv_heads = 4;
     config.width = 16; /* D stays 4 */
     assert_int_equal(gpt_create(&four, &config, &err), STATUS_OK);
     gpt_init(&three, INIT_XAVIER_PER_HEAD, 11);

@@ -70,6 +70,20 @@ static void set_qkv_parts(ParamInfo *info, int64_t H, int64_t G, int64_t D)
         .first = (H + G) * D, .width = D, .step = D, .heads = G, .keys = true};
 }
 
+static void set_query_part(ParamInfo *info, int64_t H, int64_t D)
+{
+    info->part[0] = (ParamPart){.width = D, .step = D, .heads = H};
+}
+
+/* K and V heads side by side. */
+static void set_kv_parts(ParamInfo *info, int64_t G, int64_t D)
+{
+    info->parts = 2;
+    info->part[0] = (ParamPart){.width = D, .step = D, .heads = G, .keys = true};
+    info->part[1] =
+        (ParamPart){.first = G * D, .width = D, .step = D, .heads = G, .keys = true};
+}
+
 static void add_heads(Place *at)
 {
     const GptConfig *config = at->config;
@@ -94,19 +108,13 @@ static void add_cross(Place *at)
     const GptConfig *config = at->config;
     int64_t C = config->width;
     int64_t H = config->heads, G = config->kv_heads, D = config->head_size;
-    const ParamPart queries = {.width = D, .step = D, .heads = H};
-    const ParamPart keys = {.width = D, .step = D, .heads = G, .keys = true};
-    const ParamPart values = {
-        .first = G * D, .width = D, .step = D, .heads = G, .keys = true};
     add_norm(at, ROLE_CROSS_NORM_GAIN, ROLE_CROSS_NORM_BIAS);
-    for (int bias = 0; bias <= config->biases; bias++) {
-        ParamKind kind = bias ? PARAM_BIAS : PARAM_HEADS;
-        add(at, ROLE_CROSS_Q + bias, kind, bias ? 1 : C, H * D)->part[0] = queries;
-        ParamInfo *info = add(at, ROLE_CROSS_KV + bias, kind, bias ? 1 : C, 2 * G * D);
-        info->parts = 2;
-        info->part[0] = keys;
-        info->part[1] = values;
-    }
+    set_query_part(add(at, ROLE_CROSS_Q, PARAM_HEADS, C, H * D), H, D);
+    if (config->biases)
+        set_query_part(add(at, ROLE_CROSS_Q_BIAS, PARAM_BIAS, 1, H * D), H, D);
+    set_kv_parts(add(at, ROLE_CROSS_KV, PARAM_HEADS, C, 2 * G * D), G, D);
+    if (config->biases)
+        set_kv_parts(add(at, ROLE_CROSS_KV_BIAS, PARAM_BIAS, 1, 2 * G * D), G, D);
     add(at, ROLE_CROSS_OUT, PARAM_RESIDUAL, H * D, C)->head_rows = D;
     if (config->biases)
         add(at, ROLE_CROSS_OUT_BIAS, PARAM_BIAS, 1, C);

@@ -29,16 +29,16 @@ typedef struct {
     int64_t from, to;
 } Keys;
 
-/* Keys that see the same strips: lanes lane .. lane + lanes - 1 of the tile. */
+/* Keys that the same strips look at: lanes lane .. lane + lanes - 1 of the tile. */
 typedef struct {
     Keys keys;
     int64_t lane, lanes;
 } Zone;
 
-/* Queries first .. first + rows - 1, in `lanes` lanes: rows rounded up to strips. */
+/* Queries first .. first + rows - 1, in `lanes` lanes: rows rounded up to strips. Zones that
+ * are not needed are empty. */
 typedef struct {
     int64_t first, rows, lanes;
-    Keys seen; /* by any of them */
     Zone zones[3];
 } Block;
 
@@ -98,9 +98,8 @@ static Block block_at(const AttentionShape *shape, int64_t first)
     int64_t left = shape->n - first;
     int64_t rows = left % STRIP != 0 ? left % STRIP : left % BLOCK != 0 ? STRIP : BLOCK;
     Block block = {.first = first, .rows = rows, .lanes = tile_round(rows)};
-    block.seen = seen_by_any(shape, first, first + rows - 1);
     if (rows <= STRIP) {
-        block.zones[0] = (Zone){block.seen, 0, STRIP};
+        block.zones[0] = (Zone){seen_by_any(shape, first, first + rows - 1), 0, STRIP};
         return block;
     }
     Keys a = seen_by_any(shape, first, first + STRIP - 1);

@@ -179,8 +179,9 @@ static Status check_mla(const GptConfig *config, Error *err)
                          "heads: num_key_value_heads %lld means nothing there",
                          (long long)config->heads, (long long)config->kv_heads);
     if (config->biases)
-        return error_set(err, STATUS_USAGE,
-                         "attention \"mla\" has no biases: switch them off");
+        return error_set(
+            err, STATUS_USAGE,
+            "attention \"mla\" has no biases (attention_bias): switch them off");
     if ((config->nope_size == 0 || config->value_size == 0) &&
         config->width % config->heads != 0)
         return error_set(err, STATUS_USAGE,
@@ -317,19 +318,20 @@ const char *gpt_config_advice(const GptConfig *config, char *text, size_t size)
 
 bool gpt_config_equal(const GptConfig *a, const GptConfig *b)
 {
-    const bool same =
-        a->family == b->family && a->vocab_size == b->vocab_size &&
-        a->context == b->context && a->width == b->width && a->layers == b->layers &&
-        a->encoder_layers == b->encoder_layers && a->heads == b->heads &&
-        a->mlp_width == b->mlp_width && a->kv_heads == b->kv_heads &&
-        a->head_size == b->head_size && a->norm == b->norm &&
-        a->norm_place == b->norm_place && a->position == b->position &&
-        a->rope_theta == b->rope_theta && a->mlp == b->mlp &&
-        a->attention == b->attention && a->biases == b->biases && a->tied == b->tied &&
-        a->scaled_scores == b->scaled_scores && a->q_rank == b->q_rank &&
-        a->kv_rank == b->kv_rank && a->nope_size == b->nope_size &&
-        a->rope_size == b->rope_size && a->value_size == b->value_size &&
-        a->window == b->window && a->norm_eps == b->norm_eps;
+    bool same = a->family == b->family && a->vocab_size == b->vocab_size &&
+                a->context == b->context && a->width == b->width &&
+                a->layers == b->layers && a->encoder_layers == b->encoder_layers &&
+                a->heads == b->heads && a->mlp_width == b->mlp_width &&
+                a->kv_heads == b->kv_heads && a->head_size == b->head_size &&
+                a->norm == b->norm && a->norm_place == b->norm_place &&
+                a->position == b->position &&
+                (a->position != POSITION_ROPE || a->rope_theta == b->rope_theta) &&
+                a->mlp == b->mlp && a->attention == b->attention &&
+                a->biases == b->biases && a->tied == b->tied &&
+                a->scaled_scores == b->scaled_scores && a->q_rank == b->q_rank &&
+                a->kv_rank == b->kv_rank && a->nope_size == b->nope_size &&
+                a->rope_size == b->rope_size && a->value_size == b->value_size &&
+                a->window == b->window && a->norm_eps == b->norm_eps;
     for (int64_t l = 0; same && l < a->layers; l++) {
         if (a->sliding[l] != b->sliding[l] || a->removed[l] != b->removed[l])
             return false;

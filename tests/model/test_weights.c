@@ -354,13 +354,13 @@ static void other_models_are_refused(void **state)
 {
     (void)state;
     with_config("model_type", NULL, "\"model_type\" is missing");
-    with_config("model_type", "\"llama\"", "expected \"gpt2\", found \"llama\"");
+    with_config("model_type", "\"bert\"", "found \"bert\"");
+    with_config("model_type", "\"llama\"", "\"max_position_embeddings\" is missing");
+    with_config("model_type", "\"jueju-gpt2\"", "\"norm\" is missing");
     with_config("model_type", "2", "\"model_type\"");
     with_config("activation_function", "\"relu\"", "\"activation_function\"");
     with_config("activation_function", "\"gelu\"", "\"activation_function\"");
-    with_config("tie_word_embeddings", "false", "\"tie_word_embeddings\"");
     with_config("tie_word_embeddings", "\"yes\"", "\"tie_word_embeddings\"");
-    with_config("scale_attn_weights", "false", "\"scale_attn_weights\"");
     with_config("scale_attn_by_inverse_layer_idx", "true", "inverse_layer_idx");
     with_config("add_cross_attention", "true", "\"add_cross_attention\"");
 }

@@ -92,6 +92,11 @@ static const CommandInfo INFO = {
     .summary = "train a model on a prepared set",
     .details =
         "SET is a folder that `jueju data` made, data/prepared/tang by default.\n"
+        "Family couplet learns the second lines of couplets from a set that `jueju "
+        "data\n"
+        "--pairs` made, data/prepared/tang-pairs by default. Its own defaults: 3 "
+        "layers\n"
+        "in encoder and decoder, context 32, dropout 0.2, 1200 steps.\n"
         "The run's folder gets `last` and `best` (the smallest validation loss), "
         "complete\n"
         "checkpoints, and metrics.jsonl. Ctrl-C saves and stops; --resume goes on "
@@ -130,6 +135,38 @@ static TrainValues defaults(void)
                   .log_every = 50},
     };
     return values;
+}
+
+/* What is usual for pairs where the user says nothing: short lines, and few of them. */
+static void take_couplet_defaults(TrainValues *values, int argc, char **argv)
+{
+    const GptConfig usual = gpt_config_open(FAMILY_COUPLET);
+    const struct {
+        const char *name;
+        int64_t *value, usual;
+    } SIZES[] = {{"layers", &values->model.config.layers, usual.layers},
+                 {"context", &values->model.config.context, usual.context},
+                 {"steps", &values->train.steps, 1200},
+                 {"eval-every", &values->train.eval_every, 100}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
+        if (!options_given(&INFO, argc, argv, SIZES[i].name))
+            *SIZES[i].value = SIZES[i].usual;
+    }
+    if (!options_given(&INFO, argc, argv, "dropout"))
+        values->model.config.dropout = 0.2;
+}
+
+/* Pairs have no fields. */
+static Status check_fields(const PreparedSet *set, int argc, char **argv, Error *err)
+{
+    static const char *const FIELDS[] = {"keep-form", "keep-title", "keep-author"};
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
+        if (set->stats.pairs && options_given(&INFO, argc, argv, FIELDS[i]))
+            return error_set(err, STATUS_USAGE,
+                             "--%s is for poems, and %s is a set of pairs", FIELDS[i],
+                             set->path);
+    }
+    return STATUS_OK;
 }
 
 static bool stop(void *context)
@@ -211,8 +248,9 @@ static Status run_trainer(Trainer *trainer, const TrainValues *values,
         return STATUS_OK;
     char time[32];
     console_time(time, trainer_seconds(trainer));
-    printf("validation: %.4f nats a body token at step %lld (%s of training)\n",
-           trainer_best_nats(trainer), (long long)trainer_best_step(trainer), time);
+    printf("validation: %.4f nats a %s token at step %lld (%s of training)\n",
+           trainer_best_nats(trainer), set->stats.pairs ? "second line's" : "body",
+           (long long)trainer_best_step(trainer), time);
     printf("saved: %s/best\n", out);
     return STATUS_OK;
 }
@@ -235,6 +273,10 @@ static Status train_on(const PreparedSet *set, const TrainValues *values,
                       .tokenizer = &set->tokenizer,
                       .folder = set->path,
                       .fingerprint = fingerprint};
+    if (set->stats.pairs) {
+        data.train_pairs = &set->pairs[PART_TRAIN];
+        data.validation_pairs = &set->pairs[PART_VALIDATION];
+    }
     Trainer *trainer;
     TRY(trainer_create(&trainer, &options, &data, err));
     Status status = run_trainer(trainer, values, set, out, last, dist, err);
@@ -278,13 +320,23 @@ static Status settle_recipe(json_t **recipe, TrainValues *values, const char *la
     return dist_agree(dist, status, err);
 }
 
+/* Of poems or of pairs, as it says itself. */
+static Status open_set(PreparedSet *set, const char *path, Error *err)
+{
+    bool pairs = false;
+    TRY(prepared_has_pairs(&pairs, path, err));
+    return pairs ? prepared_open_pairs(set, path, err) : prepared_open(set, path, err);
+}
+
 /* The folder of the run is rank 0's; the others only know its name. */
 static Status open_all(PreparedSet *set, char out[PATH_SIZE], char last[PATH_SIZE],
                        const TrainValues *values, const char *set_path,
-                       const Dist *dist, Error *err)
+                       const Dist *dist, int argc, char **argv, Error *err)
 {
-    TRY(prepared_open(set, set_path, err));
-    Status status = find_folder(out, values, set_path, err);
+    TRY(open_set(set, set_path, err));
+    Status status = check_fields(set, argc, argv, err);
+    if (status == STATUS_OK)
+        status = find_folder(out, values, set_path, err);
     if (status == STATUS_OK)
         status = path_join(last, out, "last", err);
     if (status == STATUS_OK && dist->rank == 0)
@@ -302,7 +354,7 @@ static Status train(TrainValues *values, const char *set_path, Dist *dist, int a
     PreparedSet *set;
     TRY(startup_rank_threads(values->common.threads, dist, err));
     TRY(memory_allocate(&set, 1, sizeof *set, "the prepared set", err));
-    Status opened = open_all(set, out, last, values, set_path, dist, err);
+    Status opened = open_all(set, out, last, values, set_path, dist, argc, argv, err);
     Status status = dist_agree(dist, opened, err);
     json_t *recipe = NULL;
     if (status == STATUS_OK)
@@ -320,8 +372,8 @@ static Status train(TrainValues *values, const char *set_path, Dist *dist, int a
 static Status run(int argc, char **argv, Error *err)
 {
     TrainValues values = defaults();
-    const char *arguments[1] = {"data/prepared/tang"};
-    int count;
+    const char *arguments[1];
+    int count = 0;
     bool help;
     Status status = model_options_parse(&INFO, &values, &values.model, argc, argv,
                                         arguments, &count, &help, err);
@@ -329,6 +381,11 @@ static Status run(int argc, char **argv, Error *err)
         options_help(&INFO, &values, stdout);
         return STATUS_OK;
     }
+    bool couplet = values.model.config.family == FAMILY_COUPLET;
+    if (status == STATUS_OK && count == 0)
+        arguments[0] = couplet ? "data/prepared/tang-pairs" : "data/prepared/tang";
+    if (status == STATUS_OK && couplet)
+        take_couplet_defaults(&values, argc, argv);
     Dist dist;
     Error opening = {0};
     if (dist_open(&dist, &opening) != STATUS_OK && status == STATUS_OK) {

@@ -81,6 +81,8 @@ static void say_size(Line *line, const char *letter, int64_t size)
 static void say_sizes(Line *line, const GptConfig *config)
 {
     say_size(line, "L", config->layers);
+    if (config->encoder_layers > 0)
+        say_size(line, "Le", config->encoder_layers);
     say_size(line, "H", config->heads);
     if (config->kv_heads != config->heads)
         say_size(line, "G", config->kv_heads);

@@ -210,19 +210,55 @@ Status batch_stream_next(BatchStream *stream, int64_t rows, RowBatch *out, Error
     return STATUS_OK;
 }
 
-void batch_slice(TokenBatch *slice, int64_t *starts, const RowBatch *batch,
-                 int64_t first_row, int64_t rows)
+/* ---- slices ------------------------------------------------------------------------ */
+
+Status batch_slice_create(BatchSlice *slice, int64_t segments, Error *err)
+{
+    size_t starts = (size_t)segments + 1;
+    *slice = (BatchSlice){0};
+    Status status = memory_allocate(&slice->starts, starts, sizeof *slice->starts,
+                                    "a slice of a batch", err);
+    if (status == STATUS_OK)
+        status =
+            memory_allocate(&slice->source_starts, starts, sizeof *slice->source_starts,
+                            "a slice of a batch", err);
+    if (status != STATUS_OK)
+        batch_slice_destroy(slice);
+    return status;
+}
+
+void batch_slice_destroy(BatchSlice *slice)
+{
+    memory_free(slice->source_starts);
+    memory_free(slice->starts);
+    *slice = (BatchSlice){0};
+}
+
+/* Segments first .. last-1. */
+static TokenBatch cut(int64_t *starts, const TokenBatch *batch, int64_t first,
+                      int64_t last)
+{
+    int64_t origin = batch->starts[first];
+    for (int64_t s = first; s <= last; s++)
+        starts[s - first] = batch->starts[s] - origin;
+    return (TokenBatch){.tokens = starts[last - first],
+                        .segments = last - first,
+                        .ids = batch->ids + origin,
+                        .targets = batch->targets + origin,
+                        .positions = batch->positions + origin,
+                        .starts = starts};
+}
+
+const TokenBatch *batch_slice(BatchSlice *slice, const RowBatch *batch,
+                              int64_t first_row, int64_t rows)
 {
     assert(first_row >= 0 && rows >= 0 && first_row + rows <= batch->rows);
     int64_t first = batch->row_segments[first_row];
     int64_t last = batch->row_segments[first_row + rows];
-    int64_t origin = batch->batch.starts[first];
-    for (int64_t s = first; s <= last; s++)
-        starts[s - first] = batch->batch.starts[s] - origin;
-    *slice = (TokenBatch){.tokens = starts[last - first],
-                          .segments = last - first,
-                          .ids = batch->batch.ids + origin,
-                          .targets = batch->batch.targets + origin,
-                          .positions = batch->batch.positions + origin,
-                          .starts = starts};
+    slice->batch = cut(slice->starts, &batch->batch, first, last);
+    if (batch->batch.source != NULL) {
+        slice->source = cut(slice->source_starts, batch->batch.source, first, last);
+        slice->batch.source = &slice->source;
+    }
+    return &slice->batch;
 }

@@ -4,7 +4,7 @@
  *                             .keep_form = 0.5, .keep_title = 0.5, .keep_author = 0.5};
  *     TRY(batch_stream_open(&stream, &set.train, &set.tokenizer, &options, err));
  *     TRY(batch_stream_next(&stream, 64, &batch, err));      as often as wanted
- *     batch_slice(&shard, starts, &batch, 0, 16);            rows 0 .. 15 of the 64
+ *     shard = batch_slice(&slice, &batch, 0, 16);            rows 0 .. 15 of the 64
  *     batch_stream_close(&stream);
  *
  * Training (shuffle): the next epoch follows without a gap, so that every batch has the
@@ -79,9 +79,20 @@ Status batch_stream_rows(BatchStream *stream, int64_t first_row, int64_t rows,
  * number of rows: the next batch then begins the next epoch. */
 Status batch_stream_seek(BatchStream *stream, uint64_t epoch, int64_t row, Error *err);
 
-/* Rows first_row .. first_row+rows-1 of a batch as a TokenBatch of its own, pointing into
- * it; only the segments' starts are written anew, to starts (room for segments + 1). */
-void batch_slice(TokenBatch *slice, int64_t *starts, const RowBatch *batch,
-                 int64_t first_row, int64_t rows);
+/* Room for slices of up to `segments` segments, one at a time; not to be moved while its
+ * slice is used. */
+typedef struct {
+    TokenBatch batch, source;
+    int64_t *starts, *source_starts; /* (segments + 1) owned */
+} BatchSlice;
+
+Status batch_slice_create(BatchSlice *slice, int64_t segments, Error *err);
+void batch_slice_destroy(BatchSlice *slice);
+
+/* Rows first_row .. first_row+rows-1 of a batch, and of its source if it has one, as a
+ * TokenBatch of its own, pointing into it; only the segments' starts are written anew.
+ * Holds until the next slice. */
+const TokenBatch *batch_slice(BatchSlice *slice, const RowBatch *batch,
+                              int64_t first_row, int64_t rows);
 
 #endif

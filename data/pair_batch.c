@@ -49,6 +49,7 @@ void pair_stream_close(PairStream *stream)
     memory_free(stream->silence);
     memory_free(stream->positions);
     memory_free(stream->starts);
+    memory_free(stream->row_segments);
     memory_free(stream->number);
     *stream = (PairStream){0};
 }
@@ -68,10 +69,10 @@ Status pair_stream_seek(PairStream *stream, uint64_t epoch, int64_t pair, Error 
 /* ---- batches ------------------------------------------------------------------------ */
 
 /* Room for `pairs` pairs of the longest lines, so that nothing moves later. */
-static Status begin_batch(PairStream *stream, int64_t pairs, PairBatch *out, Error *err)
+static Status begin_batch(PairStream *stream, int64_t pairs, RowBatch *out, Error *err)
 {
     assert(pairs >= 0);
-    *out = (PairBatch){0};
+    *out = (RowBatch){0};
     size_t tokens = (size_t)pairs * (PAIR_LONGEST + 1);
     const struct {
         int32_t **array;
@@ -86,13 +87,17 @@ static Status begin_batch(PairStream *stream, int64_t pairs, PairBatch *out, Err
                            sizeof **arrays[i].array, "the tokens of a batch", err));
     TRY(memory_reserve(&stream->starts, &stream->starts_capacity, (size_t)pairs + 1,
                        sizeof *stream->starts, "the pairs of a batch", err));
+    TRY(memory_reserve(&stream->row_segments, &stream->row_segments_capacity,
+                       (size_t)pairs + 1, sizeof *stream->row_segments,
+                       "the pairs of a batch", err));
     TRY(memory_reserve(&stream->number, &stream->number_capacity, (size_t)pairs + 1,
                        sizeof *stream->number, "the pairs of a batch", err));
     stream->starts[0] = 0;
+    stream->row_segments[0] = 0;
     return STATUS_OK;
 }
 
-static void add_pair(PairStream *stream, PairBatch *out, int64_t place)
+static void add_pair(PairStream *stream, RowBatch *out, int64_t place)
 {
     uint32_t number = stream->order[place];
     PairLines lines = pair_lines(stream->set, number);
@@ -107,27 +112,29 @@ static void add_pair(PairStream *stream, PairBatch *out, int64_t place)
         stream->silence[out->targets + i] = TARGET_NONE;
         stream->positions[out->targets + i] = (int32_t)i;
     }
-    stream->number[out->pairs++] = number;
+    stream->number[out->rows++] = number;
     out->targets += n + 1;
-    stream->starts[out->pairs] = out->targets;
+    stream->starts[out->rows] = out->targets;
+    stream->row_segments[out->rows] = out->rows;
 }
 
-static void end_batch(const PairStream *stream, PairBatch *out)
+static void end_batch(PairStream *stream, RowBatch *out)
 {
-    out->number = stream->number;
-    out->source = (TokenBatch){.tokens = out->targets,
-                               .segments = out->pairs,
-                               .ids = stream->sources,
-                               .targets = stream->silence,
-                               .positions = stream->positions,
-                               .starts = stream->starts};
-    out->target = out->source;
-    out->target.ids = stream->inputs;
-    out->target.targets = stream->targets;
+    stream->source = (TokenBatch){.tokens = out->targets,
+                                  .segments = out->rows,
+                                  .ids = stream->sources,
+                                  .targets = stream->silence,
+                                  .positions = stream->positions,
+                                  .starts = stream->starts};
+    out->batch = stream->source;
+    out->batch.ids = stream->inputs;
+    out->batch.targets = stream->targets;
+    out->batch.source = &stream->source;
+    out->row_segments = stream->row_segments;
 }
 
 Status pair_stream_range(PairStream *stream, int64_t first, int64_t pairs,
-                         PairBatch *out, Error *err)
+                         RowBatch *out, Error *err)
 {
     assert(first >= 0);
     if (pairs > stream->set->pairs - first)
@@ -139,10 +146,10 @@ Status pair_stream_range(PairStream *stream, int64_t first, int64_t pairs,
     return STATUS_OK;
 }
 
-Status pair_stream_next(PairStream *stream, int64_t pairs, PairBatch *out, Error *err)
+Status pair_stream_next(PairStream *stream, int64_t pairs, RowBatch *out, Error *err)
 {
     TRY(begin_batch(stream, pairs, out, err));
-    while (out->pairs < pairs) {
+    while (out->rows < pairs) {
         if (stream->pair >= stream->set->pairs) {
             enter_epoch(stream, stream->epoch + 1);
             stream->pair = 0;
@@ -151,24 +158,4 @@ Status pair_stream_next(PairStream *stream, int64_t pairs, PairBatch *out, Error
     }
     end_batch(stream, out);
     return STATUS_OK;
-}
-
-void pair_slice(PairBatch *slice, int64_t *starts, const PairBatch *batch,
-                int64_t first, int64_t pairs)
-{
-    assert(first >= 0 && pairs >= 0 && first + pairs <= batch->pairs);
-    int64_t origin = batch->source.starts[first];
-    for (int64_t s = 0; s <= pairs; s++)
-        starts[s] = batch->source.starts[first + s] - origin;
-    *slice = (PairBatch){
-        .pairs = pairs, .targets = starts[pairs], .number = batch->number + first};
-    slice->source = (TokenBatch){.tokens = starts[pairs],
-                                 .segments = pairs,
-                                 .ids = batch->source.ids + origin,
-                                 .targets = batch->source.targets + origin,
-                                 .positions = batch->source.positions + origin,
-                                 .starts = starts};
-    slice->target = slice->source;
-    slice->target.ids = batch->target.ids + origin;
-    slice->target.targets = batch->target.targets + origin;
 }

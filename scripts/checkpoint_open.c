@@ -46,7 +46,10 @@ Status checkpoint_locate(char found[PATH_SIZE], const char *path, Error *err)
         folder, CONFIG);
 }
 
+/* What is looked for, and the newest so far. */
 typedef struct {
+    bool any;            /* of whichever kind */
+    CheckpointKind kind; /* else only these */
     bool known;
     struct timespec time;
     char name[PATH_SIZE]; /* decides between equal times */
@@ -70,6 +73,17 @@ static bool written_at(struct timespec *time, const char *checkpoint)
     return true;
 }
 
+static bool is_wanted(const Newest *newest, const char *checkpoint)
+{
+    GptConfig config;
+    ModelTokens tokens;
+    if (newest->any)
+        return true;
+    bool couplets = newest->kind == CHECKPOINT_COUPLETS;
+    return config_file_load(&config, &tokens, checkpoint, NULL) == STATUS_OK &&
+           (config.encoder_layers > 0) == couplets;
+}
+
 /* A run is as new as the newer of its two checkpoints, though its best is what is used. */
 static void consider(Newest *newest, const char *root, const char *name)
 {
@@ -79,7 +93,7 @@ static void consider(Newest *newest, const char *root, const char *name)
     struct timespec time, last;
     if (path_join(folder, root, name, NULL) != STATUS_OK ||
         checkpoint_locate(found, folder, NULL) != STATUS_OK ||
-        !written_at(&time, found))
+        !written_at(&time, found) || !is_wanted(newest, found))
         return;
     if (is_checkpoint_in(other, folder, "last") && written_at(&last, other) &&
         is_later(&last, &time))
@@ -102,9 +116,8 @@ static bool is_passing(const char *name)
            (length > 4 && strcmp(name + length - 4, ".old") == 0);
 }
 
-Status checkpoint_newest(char found[PATH_SIZE], const char *root, Error *err)
+static Status look_through(Newest *newest, const char *root, Error *err)
 {
-    Newest newest = {0};
     DIR *folder = opendir(root);
     if (folder == NULL && errno != ENOENT)
         return error_errno(err, "%s", root);
@@ -112,16 +125,40 @@ Status checkpoint_newest(char found[PATH_SIZE], const char *root, Error *err)
         const struct dirent *entry;
         while ((entry = readdir(folder)) != NULL) {
             if (!is_passing(entry->d_name))
-                consider(&newest, root, entry->d_name);
+                consider(newest, root, entry->d_name);
         }
         closedir(folder);
     }
+    return STATUS_OK;
+}
+
+Status checkpoint_newest(char found[PATH_SIZE], const char *root, Error *err)
+{
+    Newest newest = {.any = true};
+    TRY(look_through(&newest, root, err));
     if (!newest.known)
         return error_set(
             err, STATUS_INPUT,
             "%s: no checkpoint there yet: make train makes one, or name the "
             "folder of another",
             root);
+    memcpy(found, newest.folder, PATH_SIZE);
+    return STATUS_OK;
+}
+
+Status checkpoint_newest_of(char found[PATH_SIZE], const char *root,
+                            CheckpointKind kind, Error *err)
+{
+    Newest newest = {.kind = kind};
+    TRY(look_through(&newest, root, err));
+    if (!newest.known)
+        return error_set(err, STATUS_INPUT,
+                         kind == CHECKPOINT_COUPLETS
+                             ? "%s: no checkpoint of couplets there yet: `jueju train "
+                               "--family couplet` makes one, or name its folder"
+                             : "%s: no checkpoint of poems there yet: make train makes "
+                               "one, or name the folder of another",
+                         root);
     memcpy(found, newest.folder, PATH_SIZE);
     return STATUS_OK;
 }

@@ -32,6 +32,11 @@ Status checkpoint_locate(char found[PATH_SIZE], const char *path, Error *err);
  * located as above. STATUS_INPUT: there is none. */
 Status checkpoint_newest(char found[PATH_SIZE], const char *root, Error *err);
 
+/* The same of one kind only: those with an encoder (family couplet), or those without. */
+typedef enum { CHECKPOINT_POEMS, CHECKPOINT_COUPLETS } CheckpointKind;
+Status checkpoint_newest_of(char found[PATH_SIZE], const char *root,
+                            CheckpointKind kind, Error *err);
+
 /* Locates and reads. STATUS_INPUT names the damaged file, or says which two files do not
  * belong together. On failure *checkpoint is empty. */
 Status checkpoint_open(Checkpoint *checkpoint, const char *path, Error *err);

@@ -8,6 +8,7 @@
 #include "data/prepared.h"
 #include "scripts/checkpoint_open.h"
 #include "scripts/commands.h"
+#include "scripts/eval_couplets.h"
 #include "scripts/startup.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
@@ -17,6 +18,7 @@ typedef struct {
     const char *set;
     int split;
     int64_t pass_tokens;
+    double temperature;
     bool json;
 } EvalValues;
 
@@ -31,6 +33,8 @@ static const Option OPTIONS[] = {
     {"split", 0, OPTION_CHOICE, AT(split), "SPLIT", "part of the set", 0, 0, SPLITS},
     {"pass-tokens", 0, OPTION_INT, AT(pass_tokens), "N",
      "tokens that a thread works on at a time (memory)", 1, 1e9, NULL},
+    {"temperature", 0, OPTION_REAL, AT(temperature), "T",
+     "couplets: of the second lines that are drawn", 0, 100, NULL},
     {"json", 0, OPTION_FLAG, AT(json), NULL, "print one JSON object", 0, 0, NULL},
     COMMON_OPTIONS(EvalValues),
     {0}};
@@ -42,14 +46,19 @@ static const CommandInfo INFO = {
     .details =
         "CHECKPOINT is a checkpoint or a run's folder, the newest one under\n"
         "checkpoints/ by default. Body tokens are characters, punctuation and the\n"
-        "end of the poem; fields are left out.",
+        "end of the poem; fields are left out.\n"
+        "\n"
+        "A model of couplets (family couplet) also writes second lines for all first\n"
+        "lines of the split. opposite: share of the couplets whose tones (平, 仄) are\n"
+        "opposite at the places 2, 4 and, of seven characters, 6; repeating: with a\n"
+        "character of the first line in the second; exact: the true line itself.",
     .options = OPTIONS,
     .maximum_arguments = 1,
 };
 
 /* A split in the ids of another tokenizer: the vocabulary of a checkpoint is its own, and
  * the set may have been prepared again since. */
-static Status translate(uint16_t **ids, PoemSet *part, const Tokenizer *from,
+static Status translate(uint16_t **ids, const PoemSet *part, const Tokenizer *from,
                         const Tokenizer *to, Error *err)
 {
     TRY(memory_allocate(ids, (size_t)part->tokens, sizeof **ids, "the split", err));
@@ -59,7 +68,6 @@ static Status translate(uint16_t **ids, PoemSet *part, const Tokenizer *from,
         (*ids)[i] =
             special ? id : (uint16_t)tokenizer_id(to, tokenizer_code_point(from, id));
     }
-    part->ids = *ids;
     return STATUS_OK;
 }
 
@@ -69,7 +77,8 @@ static bool same_vocabulary(const Tokenizer *a, const Tokenizer *b)
            memcmp(a->points, b->points, (size_t)a->size * sizeof *a->points) == 0;
 }
 
-static Status print_json(const Evaluation *result, const char *split, Error *err)
+static Status print_json(const Evaluation *result, const CoupletReport *couplets,
+                         const char *split, Error *err)
 {
     double nats = evaluation_nats(result);
     json_t *line = json_pack(
@@ -84,13 +93,16 @@ static Status print_json(const Evaluation *result, const char *split, Error *err
                             json_pack("{s:f, s:I}", "nats",
                                       evaluation_class_nats(result, (LossClass)kind),
                                       "tokens", (json_int_t)result->tokens[kind]));
+    if (couplets != NULL)
+        json_object_set_new(line, "couplets", eval_couplets_json(couplets));
     json_dumpf(line, stdout, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     putchar('\n');
     json_decref(line);
     return STATUS_OK;
 }
 
-static void print_table(const Evaluation *result, const char *folder, const char *split)
+static void print_table(const Evaluation *result, const CoupletReport *couplets,
+                        const char *folder, const char *split)
 {
     double nats = evaluation_nats(result);
     printf("%s on %s\n", folder, split);
@@ -104,37 +116,65 @@ static void print_table(const Evaluation *result, const char *folder, const char
                    evaluation_class_nats(result, (LossClass)kind),
                    (long long)result->tokens[kind]);
     }
+    if (couplets != NULL)
+        eval_couplets_print(couplets);
+}
+
+/* Loss, and of a model of couplets its second lines; then all of it in print. */
+static Status evaluate_rows_of(const Checkpoint *checkpoint, const RowSet *rows,
+                               Passes *passes, const EvalValues *values, Error *err)
+{
+    const char *split = SPLITS[values->split];
+    const Gpt *gpt = &checkpoint->gpt;
+    Dist alone = dist_alone();
+    Evaluation result;
+    CoupletReport couplets = {.temperature = values->temperature,
+                              .seed = (uint64_t)values->common.seed};
+    const CoupletReport *report = rows->pairs != NULL ? &couplets : NULL;
+    TRY(evaluate_rows(&result, gpt, passes, rows, &checkpoint->tokenizer, &alone, err));
+    if (rows->pairs != NULL)
+        TRY(eval_couplets(&couplets, gpt, &checkpoint->tokenizer, rows->pairs, err));
+    if (values->json)
+        return print_json(&result, report, split, err);
+    print_table(&result, report, checkpoint->folder, split);
+    return STATUS_OK;
 }
 
 static Status evaluate_split(const Checkpoint *checkpoint, const PreparedSet *set,
                              const EvalValues *values, Error *err)
 {
-    const char *split = SPLITS[values->split];
-    PoemSet part = set->parts[PARTS[values->split]];
+    Part part = PARTS[values->split];
+    PoemSet poems = set->parts[part];
+    PairSet pairs = set->pairs[part];
+    RowSet rows = {.poems = &poems, .pairs = set->stats.pairs ? &pairs : NULL};
     uint16_t *ids = NULL;
     Passes passes = {0};
-    Evaluation result;
     if (!same_vocabulary(&set->tokenizer, &checkpoint->tokenizer)) {
         fprintf(stderr,
                 "note: %s has another vocabulary; its text is read in the "
                 "checkpoint's own\n",
                 set->path);
-        TRY(translate(&ids, &part, &set->tokenizer, &checkpoint->tokenizer, err));
+        TRY(translate(&ids, &poems, &set->tokenizer, &checkpoint->tokenizer, err));
+        poems.ids = pairs.ids = ids;
     }
     int64_t pass_tokens = values->pass_tokens > checkpoint->gpt.config.context
                               ? values->pass_tokens
                               : checkpoint->gpt.config.context;
     Status status = passes_create(&passes, &checkpoint->gpt.config, pass_tokens, err);
     if (status == STATUS_OK)
-        status = evaluate(&result, &checkpoint->gpt, &passes, &part,
-                          &checkpoint->tokenizer, err);
-    if (status == STATUS_OK && values->json)
-        status = print_json(&result, split, err);
-    else if (status == STATUS_OK)
-        print_table(&result, checkpoint->folder, split);
+        status = evaluate_rows_of(checkpoint, &rows, &passes, values, err);
     passes_destroy(&passes);
     memory_free(ids);
     return status;
+}
+
+/* The set at a path, of the kind that the model reads. */
+static Status open_kind(PreparedSet *set, const char *path,
+                        const Checkpoint *checkpoint, Error *err)
+{
+    return checkpoint->gpt.config.encoder_layers > 0
+               ? prepared_open_pairs(set, path, err)
+               : prepared_open(set, path, err);
 }
 
 static Status open_set(PreparedSet *set, const EvalValues *values,
@@ -142,7 +182,7 @@ static Status open_set(PreparedSet *set, const EvalValues *values,
 {
     char path[PATH_SIZE];
     if (values->set != NULL)
-        return prepared_open(set, values->set, err);
+        return open_kind(set, values->set, checkpoint, err);
     Error inner;
     if (checkpoint_set(path, checkpoint->folder, &inner) != STATUS_OK)
         return error_set(
@@ -150,7 +190,7 @@ static Status open_set(PreparedSet *set, const EvalValues *values,
             "name the prepared set with --set: the checkpoint does not say "
             "what it was trained on (%s)",
             inner.message);
-    Status status = prepared_open(set, path, err);
+    Status status = open_kind(set, path, checkpoint, err);
     if (status != STATUS_OK)
         return error_context(err,
                              "the set that %s was trained on (name another with "
@@ -190,7 +230,7 @@ static Status eval(const EvalValues *values, const char *path, Error *err)
 
 static Status run(int argc, char **argv, Error *err)
 {
-    EvalValues values = {.pass_tokens = 512};
+    EvalValues values = {.pass_tokens = 512, .temperature = 0.8};
     const char *arguments[1] = {NULL};
     int count;
     bool help;

@@ -8,10 +8,13 @@
 #include "scripts/console.h"
 #include "scripts/interrupt.h"
 #include "scripts/sample_batch.h"
+#include "scripts/sample_couplet.h"
 #include "scripts/sample_print.h"
+#include "scripts/startup.h"
 
 typedef struct {
-    const char *prompt, *title, *author, *form, *acrostic;
+    const char *prompt, *title, *author, *form, *acrostic, *couplet;
+    bool repeats;
     int64_t count;
     SamplerSettings settings;
     int64_t max_tokens;
@@ -41,7 +44,16 @@ static const Option OPTIONS[] = {
      NULL},
     {"acrostic", 0, OPTION_TEXT, AT(acrostic), "TEXT",
      "藏頭詩: the first characters of the lines, such as 春夏秋冬", 0, 0, NULL},
-    {"count", 'n', OPTION_INT, AT(count), "N", "how many poems", 1, 1e9, NULL},
+    {"couplet", 'c', OPTION_TEXT, AT(couplet), "LINES",
+     "對句: first lines to write second lines for, apart by spaces or punctuation; "
+     "with a model that `jueju train --family couplet` made",
+     0, 0, NULL},
+    {"repeats", 0, OPTION_FLAG, AT(repeats), NULL,
+     "let a second line repeat characters of the couplet, which true ones hardly ever "
+     "do",
+     0, 0, NULL},
+    {"count", 'n', OPTION_INT, AT(count), "N",
+     "how many poems, or second lines for each first line", 1, 1e9, NULL},
     {"temperature", 0, OPTION_REAL, AT(settings.temperature), "T",
      "under 1 bolder in what is likely, over 1 wilder; 0 always takes the likeliest", 0,
      HUGE_VAL, NULL},
@@ -95,7 +107,13 @@ static const CommandInfo INFO = {
         "line. A model of running text has no ends: it begins behind a line break and "
         "goes "
         "on\n"
-        "for max-tokens.",
+        "for max-tokens.\n"
+        "\n"
+        "A second line (--couplet) is as long as its first, from 1 character up to "
+        "what\n"
+        "the model's context holds; that of a line and seed N is the same alone and "
+        "among\n"
+        "others.",
     .options = OPTIONS,
     .minimum_arguments = 0,
     .maximum_arguments = 1,
@@ -178,6 +196,57 @@ static Status sample(const Checkpoint *checkpoint, const SampleOptions *options,
     return status;
 }
 
+/* ---- second lines ------------------------------------------------------------------- */
+
+/* Options of poems mean nothing to a couplet. */
+static Status check_couplet(int argc, char **argv, const SampleOptions *options,
+                            Error *err)
+{
+    static const char *const OF_POEMS[] = {"prompt", "title",    "author",
+                                           "form",   "acrostic", "max-tokens"};
+    for (size_t i = 0; i < sizeof OF_POEMS / sizeof *OF_POEMS; i++) {
+        if (options->couplet != NULL && options_given(&INFO, argc, argv, OF_POEMS[i]))
+            return error_set(err, STATUS_USAGE,
+                             "--%s is for poems and does not go with --couplet",
+                             OF_POEMS[i]);
+    }
+    if (options->couplet == NULL && options->repeats)
+        return error_set(err, STATUS_USAGE, "--repeats goes with --couplet only");
+    return STATUS_OK;
+}
+
+static Status couplets(const Checkpoint *checkpoint, const SampleOptions *options,
+                       Error *err)
+{
+    uint64_t seed = options->seed < 0 ? new_seed() : (uint64_t)options->seed;
+    CoupletOptions couplet = {
+        .text = options->couplet,
+        .count = options->count,
+        .seed = seed,
+        .settings = {.sampler = options->settings, .repeats = options->repeats},
+        .json = options->json,
+        .stop = interrupt_requested};
+    startup_threads(options->threads);
+    interrupt_install();
+    Status status = sample_couplets(checkpoint, &couplet, stdout, err);
+    if (status == STATUS_OK && options->seed < 0 && !options->json)
+        fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
+    return status;
+}
+
+static Status sample_any(const Checkpoint *checkpoint, const SampleOptions *options,
+                         Error *err)
+{
+    if (options->couplet != NULL)
+        return couplets(checkpoint, options, err);
+    if (checkpoint->gpt.config.encoder_layers > 0)
+        return error_set(err, STATUS_USAGE,
+                         "%s writes second lines of couplets: give it a first one with "
+                         "--couplet, or name a checkpoint of poems",
+                         checkpoint->folder);
+    return sample(checkpoint, options, err);
+}
+
 static Status check(const SampleOptions *options, Error *err)
 {
     int64_t last = LARGEST_SEED - (options->count - 1);
@@ -204,17 +273,20 @@ static Status run(int argc, char **argv, Error *err)
         return STATUS_OK;
     }
     TRY(check(&options, err));
+    TRY(check_couplet(argc, argv, &options, err));
     /* Decoding calls no BLAS, so a build of it that threads cannot share is no limit. */
     omp_set_num_threads(options.threads > 0 ? (int)options.threads
                                             : omp_get_num_procs());
     char newest[PATH_SIZE];
     if (count == 0) {
-        TRY(checkpoint_newest(newest, "checkpoints", err));
+        TRY(checkpoint_newest_of(
+            newest, "checkpoints",
+            options.couplet != NULL ? CHECKPOINT_COUPLETS : CHECKPOINT_POEMS, err));
         path = newest;
     }
     Checkpoint checkpoint;
     TRY(checkpoint_open(&checkpoint, path, err));
-    Status status = sample(&checkpoint, &options, err);
+    Status status = sample_any(&checkpoint, &options, err);
     checkpoint_close(&checkpoint);
     return status;
 }

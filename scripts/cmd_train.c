@@ -5,12 +5,14 @@
 
 #include "data/prepared.h"
 #include "model/base/files.h"
+#include "scripts/checkpoint_write.h"
 #include "scripts/commands.h"
 #include "scripts/console.h"
 #include "scripts/interrupt.h"
 #include "scripts/model_options.h"
 #include "scripts/recipe.h"
 #include "scripts/startup.h"
+#include "scripts/train_model.h"
 #include "scripts/train_ranks.h"
 #include "scripts/train_show.h"
 #include "train/checkpoint.h"
@@ -18,7 +20,7 @@
 
 typedef struct {
     CommonOptions common;
-    const char *name, *out;
+    const char *name, *out, *resume_from;
     bool resume, overwrite;
     ModelOptions model;
     TrainOptions train;
@@ -31,9 +33,13 @@ static const Option OPTIONS[] = {
     {"name", 0, OPTION_TEXT, AT(name), "NAME", "name of the run; the set's by default",
      0, 0, NULL},
     {"out", 'o', OPTION_TEXT, AT(out), "DIR",
-     "folder of the run; checkpoints/NAME by default", 0, 0, NULL},
+     "folder of the run; checkpoints/NAME, or CHECKPOINT-trained, by default", 0, 0,
+     NULL},
     {"resume", 0, OPTION_FLAG, AT(resume), NULL,
      "go on from DIR/last, options included", 0, 0, NULL},
+    {"resume-from", 0, OPTION_TEXT, AT(resume_from), "CHECKPOINT",
+     "start a run with the model of another checkpoint, such as a regrouped one", 0, 0,
+     NULL},
     {"overwrite", 0, OPTION_FLAG, AT(overwrite), NULL,
      "start anew where there is a run already", 0, 0, NULL},
     {"steps", 0, OPTION_INT, AT(train.steps), "N", "updates of the weights", 1, 1e9,
@@ -92,6 +98,11 @@ static const CommandInfo INFO = {
     .summary = "train a model on a prepared set",
     .details =
         "SET is a folder that `jueju data` made, data/prepared/tang by default.\n"
+        "Family couplet learns the second lines of couplets from a set that `jueju "
+        "data\n"
+        "--pairs` made, data/prepared/tang-pairs by default. Its own defaults: 3 "
+        "layers\n"
+        "in encoder and decoder, context 32, dropout 0.2, 1200 steps.\n"
         "The run's folder gets `last` and `best` (the smallest validation loss), "
         "complete\n"
         "checkpoints, and metrics.jsonl. Ctrl-C saves and stops; --resume goes on "
@@ -132,6 +143,38 @@ static TrainValues defaults(void)
     return values;
 }
 
+/* What is usual for pairs where the user says nothing: short lines, and few of them. */
+static void take_couplet_defaults(TrainValues *values, int argc, char **argv)
+{
+    const GptConfig usual = gpt_config_open(FAMILY_COUPLET);
+    const struct {
+        const char *name;
+        int64_t *value, usual;
+    } SIZES[] = {{"layers", &values->model.config.layers, usual.layers},
+                 {"context", &values->model.config.context, usual.context},
+                 {"steps", &values->train.steps, 1200},
+                 {"eval-every", &values->train.eval_every, 100}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
+        if (!options_given(&INFO, argc, argv, SIZES[i].name))
+            *SIZES[i].value = SIZES[i].usual;
+    }
+    if (!options_given(&INFO, argc, argv, "dropout"))
+        values->model.config.dropout = 0.2;
+}
+
+/* Pairs have no fields. */
+static Status check_fields(const PreparedSet *set, int argc, char **argv, Error *err)
+{
+    static const char *const FIELDS[] = {"keep-form", "keep-title", "keep-author"};
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++) {
+        if (set->stats.pairs && options_given(&INFO, argc, argv, FIELDS[i]))
+            return error_set(err, STATUS_USAGE,
+                             "--%s is for poems, and %s is a set of pairs", FIELDS[i],
+                             set->path);
+    }
+    return STATUS_OK;
+}
+
 static bool stop(void *context)
 {
     (void)context;
@@ -150,6 +193,9 @@ static Status find_folder(char out[PATH_SIZE], const TrainValues *values,
         snprintf(out, PATH_SIZE, "%s", values->out);
         return STATUS_OK;
     }
+    if (values->resume_from != NULL && values->name == NULL)
+        return checkpoint_write_target(out, NULL, values->resume_from, "-trained", true,
+                                       err);
     snprintf(own, sizeof own, "%s", set);
     for (size_t end = strlen(own); end > 0 && own[end - 1] == '/'; end--)
         own[end - 1] = '\0';
@@ -195,6 +241,8 @@ static Status run_trainer(Trainer *trainer, const TrainValues *values,
     char machine[512];
     if (values->resume)
         TRY(trainer_restore(trainer, last, err));
+    else if (values->resume_from != NULL)
+        TRY(train_model_start(trainer, values->resume_from, dist, err));
     startup_describe_ranks(machine, sizeof machine, dist);
     if (dist->rank == 0)
         train_show_start(trainer, set, out, machine);
@@ -211,8 +259,9 @@ static Status run_trainer(Trainer *trainer, const TrainValues *values,
         return STATUS_OK;
     char time[32];
     console_time(time, trainer_seconds(trainer));
-    printf("validation: %.4f nats a body token at step %lld (%s of training)\n",
-           trainer_best_nats(trainer), (long long)trainer_best_step(trainer), time);
+    printf("validation: %.4f nats a %s token at step %lld (%s of training)\n",
+           trainer_best_nats(trainer), set->stats.pairs ? "second line's" : "body",
+           (long long)trainer_best_step(trainer), time);
     printf("saved: %s/best\n", out);
     return STATUS_OK;
 }
@@ -222,7 +271,9 @@ static Status train_on(const PreparedSet *set, const TrainValues *values,
                        Dist *dist, Error *err)
 {
     TrainOptions options = values->train;
-    TRY(model_options_config(&options.model, &values->model, err));
+    const char *from = values->resume ? last : values->resume_from;
+    TRY(train_model_config(&options.model, &values->model,
+                           values->resume_from != NULL ? from : NULL, dist, err));
     options.seed = (uint64_t)values->common.seed;
     options.folder = out;
     options.recipe = recipe;
@@ -235,6 +286,10 @@ static Status train_on(const PreparedSet *set, const TrainValues *values,
                       .tokenizer = &set->tokenizer,
                       .folder = set->path,
                       .fingerprint = fingerprint};
+    if (set->stats.pairs) {
+        data.train_pairs = &set->pairs[PART_TRAIN];
+        data.validation_pairs = &set->pairs[PART_VALIDATION];
+    }
     Trainer *trainer;
     TRY(trainer_create(&trainer, &options, &data, err));
     Status status = run_trainer(trainer, values, set, out, last, dist, err);
@@ -250,6 +305,8 @@ static Status own_recipe(json_t **recipe, TrainValues *values, const char *last,
     *recipe = NULL;
     if (values->resume)
         return dist->rank == 0 ? checkpoint_recipe(recipe, last, err) : STATUS_OK;
+    if (values->resume_from != NULL)
+        TRY(train_model_check(&INFO, argc, argv, err));
     /* A short run would never leave the default's warm-up. */
     int64_t tenth = values->train.steps / 10;
     if (values->train.warmup > tenth && !options_given(&INFO, argc, argv, "warmup"))
@@ -278,13 +335,23 @@ static Status settle_recipe(json_t **recipe, TrainValues *values, const char *la
     return dist_agree(dist, status, err);
 }
 
+/* Of poems or of pairs, as it says itself. */
+static Status open_set(PreparedSet *set, const char *path, Error *err)
+{
+    bool pairs = false;
+    TRY(prepared_has_pairs(&pairs, path, err));
+    return pairs ? prepared_open_pairs(set, path, err) : prepared_open(set, path, err);
+}
+
 /* The folder of the run is rank 0's; the others only know its name. */
 static Status open_all(PreparedSet *set, char out[PATH_SIZE], char last[PATH_SIZE],
                        const TrainValues *values, const char *set_path,
-                       const Dist *dist, Error *err)
+                       const Dist *dist, int argc, char **argv, Error *err)
 {
-    TRY(prepared_open(set, set_path, err));
-    Status status = find_folder(out, values, set_path, err);
+    TRY(open_set(set, set_path, err));
+    Status status = check_fields(set, argc, argv, err);
+    if (status == STATUS_OK)
+        status = find_folder(out, values, set_path, err);
     if (status == STATUS_OK)
         status = path_join(last, out, "last", err);
     if (status == STATUS_OK && dist->rank == 0)
@@ -302,7 +369,7 @@ static Status train(TrainValues *values, const char *set_path, Dist *dist, int a
     PreparedSet *set;
     TRY(startup_rank_threads(values->common.threads, dist, err));
     TRY(memory_allocate(&set, 1, sizeof *set, "the prepared set", err));
-    Status opened = open_all(set, out, last, values, set_path, dist, err);
+    Status opened = open_all(set, out, last, values, set_path, dist, argc, argv, err);
     Status status = dist_agree(dist, opened, err);
     json_t *recipe = NULL;
     if (status == STATUS_OK)
@@ -320,8 +387,8 @@ static Status train(TrainValues *values, const char *set_path, Dist *dist, int a
 static Status run(int argc, char **argv, Error *err)
 {
     TrainValues values = defaults();
-    const char *arguments[1] = {"data/prepared/tang"};
-    int count;
+    const char *arguments[1];
+    int count = 0;
     bool help;
     Status status = model_options_parse(&INFO, &values, &values.model, argc, argv,
                                         arguments, &count, &help, err);
@@ -329,6 +396,11 @@ static Status run(int argc, char **argv, Error *err)
         options_help(&INFO, &values, stdout);
         return STATUS_OK;
     }
+    bool couplet = values.model.config.family == FAMILY_COUPLET;
+    if (status == STATUS_OK && count == 0)
+        arguments[0] = couplet ? "data/prepared/tang-pairs" : "data/prepared/tang";
+    if (status == STATUS_OK && couplet)
+        take_couplet_defaults(&values, argc, argv);
     Dist dist;
     Error opening = {0};
     if (dist_open(&dist, &opening) != STATUS_OK && status == STATUS_OK) {

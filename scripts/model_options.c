@@ -3,6 +3,17 @@
 #include <stdarg.h>
 #include <string.h>
 
+const char *const MODEL_OPTION_NAMES[] = {
+    "family",     "layers",        "encoder-layers",
+    "heads",      "width",         "context",
+    "mlp-width",  "kv-heads",      "head-size",
+    "norm",       "norm-place",    "positions",
+    "rope-theta", "mlp",           "attention",
+    "q-rank",     "kv-rank",       "nope-size",
+    "rope-size",  "value-size",    "biases",
+    "tied",       "scaled-scores", "scaled-residual",
+    "window",     "window-layers", NULL};
+
 ModelOptions model_options_start(void)
 {
     return (ModelOptions){.config = gpt_config_open(FAMILY_GPT2)};
@@ -81,6 +92,8 @@ static void say_size(Line *line, const char *letter, int64_t size)
 static void say_sizes(Line *line, const GptConfig *config)
 {
     say_size(line, "L", config->layers);
+    if (config->encoder_layers > 0)
+        say_size(line, "Le", config->encoder_layers);
     say_size(line, "H", config->heads);
     if (config->kv_heads != config->heads)
         say_size(line, "G", config->kv_heads);

@@ -39,7 +39,10 @@ typedef struct {
     MODEL_CHOICE("family", MODEL_FIELD(type, member, family), FAMILY_NAMES,            \
                  "the defaults of all that follows"),                                  \
         MODEL_INT("layers", 'L', MODEL_FIELD(type, member, layers), "L",               \
-                  "transformer blocks", 1, GPT_LAYERS_MAX),                            \
+                  "transformer blocks, with an encoder those of the decoder", 1,       \
+                  GPT_LAYERS_MAX),                                                     \
+        MODEL_INT("encoder-layers", 0, MODEL_FIELD(type, member, encoder_layers), "N", \
+                  "blocks of the encoder, in family couplet", 0, GPT_LAYERS_MAX),      \
         MODEL_INT("heads", 'H', MODEL_FIELD(type, member, heads), "H",                 \
                   "attention heads", 1, 1024),                                         \
         MODEL_INT("width", 'C', MODEL_FIELD(type, member, width), "C",                 \
@@ -97,6 +100,9 @@ typedef struct {
          NULL},                                                                        \
         MODEL_REAL("dropout", MODEL_FIELD(type, member, dropout),                      \
                    "dropout on embeddings and residual branches", 0, 0.95)
+
+/* Their names but for dropout, closed by NULL: what a checkpoint decides when there is one. */
+extern const char *const MODEL_OPTION_NAMES[];
 
 /* Family gpt2. */
 ModelOptions model_options_start(void);

@@ -74,9 +74,13 @@ void train_show_start(const Trainer *trainer, const PreparedSet *set, const char
     if (gpt_config_advice(config, text, sizeof text) != NULL)
         fprintf(stderr, "warning: %s\n", text);
     const PartStats *train = &set->stats.parts[PART_TRAIN];
-    fprintf(stderr, "set: %s, %lld poems and %lld body tokens to train on\n", set->path,
-            (long long)train->poems, (long long)train->body_tokens);
-    if (!set->stream) {
+    if (set->stats.pairs)
+        fprintf(stderr, "set: %s, %lld pairs of lines to train on\n", set->path,
+                (long long)set->pairs[PART_TRAIN].pairs);
+    else
+        fprintf(stderr, "set: %s, %lld poems and %lld body tokens to train on\n",
+                set->path, (long long)train->poems, (long long)train->body_tokens);
+    if (!set->stream && !set->stats.pairs) {
         int64_t cut = count_long_poems(&set->parts[PART_TRAIN], config->context);
         if (cut > 0)
             fprintf(stderr,

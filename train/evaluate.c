@@ -62,14 +62,13 @@ static void run_pass(Evaluation *out, const Gpt *gpt, Passes *passes,
                      const Tokenizer *tokenizer)
 {
     int thread = omp_get_thread_num();
-    TokenBatch pass;
-    batch_slice(&pass, passes->starts[thread], batch, first, rows);
+    const TokenBatch *pass = batch_slice(&passes->slices[thread], batch, first, rows);
     real *nats = passes->nats[thread];
-    gpt_loss(gpt, passes->works[thread], &pass, nats);
-    for (int64_t n = 0; n < pass.tokens; n++) {
-        if (pass.targets[n] < 0)
+    gpt_loss(gpt, passes->works[thread], pass, nats);
+    for (int64_t n = 0; n < pass->tokens; n++) {
+        if (pass->targets[n] < 0)
             continue;
-        LossClass kind = class_of(tokenizer, pass.targets[n]);
+        LossClass kind = class_of(tokenizer, pass->targets[n]);
         out->nats[kind] += (double)nats[n];
         out->tokens[kind]++;
     }
@@ -77,7 +76,7 @@ static void run_pass(Evaluation *out, const Gpt *gpt, Passes *passes,
 
 /* The passes of a split and what each of them gave. */
 typedef struct {
-    BatchStream stream;
+    RowStream stream;
     RowBatch batch;
     int64_t *first_rows; /* (count + 1) */
     int64_t count;
@@ -85,12 +84,13 @@ typedef struct {
 } SplitPasses;
 
 static Status split_open(SplitPasses *split, const Gpt *gpt, const Passes *passes,
-                         const PoemSet *set, const Tokenizer *tokenizer, Error *err)
+                         const RowSet *set, const Tokenizer *tokenizer, Error *err)
 {
     BatchOptions options = {.row_tokens = (int32_t)gpt->config.context};
     *split = (SplitPasses){0};
-    TRY(batch_stream_open(&split->stream, set, tokenizer, &options, err));
-    TRY(batch_stream_rows(&split->stream, 0, INT64_MAX, &split->batch, err));
+    TRY(row_set_check(set, &gpt->config, err));
+    TRY(row_stream_open(&split->stream, set, tokenizer, &options, err));
+    TRY(row_stream_range(&split->stream, 0, INT64_MAX, &split->batch, err));
     TRY(cut_passes(&split->first_rows, &split->count, passes, &split->batch, err));
     return memory_allocate(&split->parts, (size_t)split->count, sizeof *split->parts,
                            "the evaluation", err);
@@ -100,7 +100,7 @@ static void split_close(SplitPasses *split)
 {
     memory_free(split->parts);
     memory_free(split->first_rows);
-    batch_stream_close(&split->stream);
+    row_stream_close(&split->stream);
 }
 
 static void run_passes(Evaluation *out, SplitPasses *split, const Gpt *gpt,
@@ -123,9 +123,8 @@ static void run_passes(Evaluation *out, SplitPasses *split, const Gpt *gpt,
     }
 }
 
-Status evaluate_part(Evaluation *out, const Gpt *gpt, Passes *passes,
-                     const PoemSet *set, const Tokenizer *tokenizer, Dist *dist,
-                     Error *err)
+Status evaluate_rows(Evaluation *out, const Gpt *gpt, Passes *passes, const RowSet *set,
+                     const Tokenizer *tokenizer, Dist *dist, Error *err)
 {
     *out = (Evaluation){0};
     SplitPasses split;
@@ -144,5 +143,6 @@ Status evaluate(Evaluation *out, const Gpt *gpt, Passes *passes, const PoemSet *
                 const Tokenizer *tokenizer, Error *err)
 {
     Dist alone = dist_alone();
-    return evaluate_part(out, gpt, passes, set, tokenizer, &alone, err);
+    RowSet rows = rows_of_poems(set);
+    return evaluate_rows(out, gpt, passes, &rows, tokenizer, &alone, err);
 }

@@ -1,7 +1,7 @@
 /* The loss that is reported everywhere: mean nats per body token over a WHOLE split.
  *
  * Body tokens are characters, punctuation and <eos>, nothing before or at <bos>; fields
- * are left out. Han-only nats leave out punctuation and <eos> too, so that models with
+ * are left out; of pairs, the lower line and its <eos>. Han-only nats leave out punctuation and <eos> too, so that models with
  * different layouts can be compared. Perplexity is exp(nats). */
 #ifndef JUEJU_TRAIN_EVALUATE_H
 #define JUEJU_TRAIN_EVALUATE_H
@@ -10,6 +10,7 @@
 #include "data/tokenizer.h"
 #include "train/dist.h"
 #include "train/passes.h"
+#include "train/rows.h"
 
 typedef enum { LOSS_HAN, LOSS_MARK, LOSS_END, LOSS_OTHER, LOSS_CLASSES } LossClass;
 
@@ -29,11 +30,10 @@ int64_t evaluation_tokens(const Evaluation *evaluation);
 Status evaluate(Evaluation *out, const Gpt *gpt, Passes *passes, const PoemSet *set,
                 const Tokenizer *tokenizer, Error *err);
 
-/* The same result on every rank, each having done its part of the passes. A pass does not
+/* The same of poems or pairs, and the same result on every rank, each having done its part of the passes. A pass does not
  * know who runs it, and their losses are added in one order, so the bits are those of one
  * rank. An error on one rank is an error on all. */
-Status evaluate_part(Evaluation *out, const Gpt *gpt, Passes *passes,
-                     const PoemSet *set, const Tokenizer *tokenizer, Dist *dist,
-                     Error *err);
+Status evaluate_rows(Evaluation *out, const Gpt *gpt, Passes *passes, const RowSet *set,
+                     const Tokenizer *tokenizer, Dist *dist, Error *err);
 
 #endif

@@ -67,19 +67,17 @@ GradcheckOptions gradcheck_defaults(void)
     return options;
 }
 
-/* A batch of random tokens: one segment as long as the context, then two shorter ones, and
- * a token in five without a target. */
+/* A batch of random tokens: three segments, and a token in five without a target. */
+enum { SEGMENTS = 3 };
 typedef struct {
     int32_t *ids, *targets, *positions;
-    int64_t starts[4];
+    int64_t starts[SEGMENTS + 1];
     TokenBatch batch;
 } RandomBatch;
 
-static Status random_batch_create(RandomBatch *made, const GptConfig *config, Rng rng,
-                                  Error *err)
+static Status random_batch_create(RandomBatch *made, const int64_t lengths[SEGMENTS],
+                                  const GptConfig *config, Rng rng, Error *err)
 {
-    int64_t T = config->context;
-    int64_t lengths[3] = {T, (T + 1) / 2, 1};
     int64_t N = lengths[0] + lengths[1] + lengths[2];
     *made = (RandomBatch){0};
     int32_t *memory;
@@ -88,7 +86,7 @@ static Status random_batch_create(RandomBatch *made, const GptConfig *config, Rn
     made->targets = memory + N;
     made->positions = memory + 2 * N;
     int64_t n = 0;
-    for (int s = 0; s < 3; s++) {
+    for (int s = 0; s < SEGMENTS; s++) {
         made->starts[s] = n;
         for (int64_t i = 0; i < lengths[s]; i++, n++) {
             uint64_t V = (uint64_t)config->vocab_size;
@@ -97,9 +95,9 @@ static Status random_batch_create(RandomBatch *made, const GptConfig *config, Rn
             made->positions[n] = (int32_t)i;
         }
     }
-    made->starts[3] = n;
+    made->starts[SEGMENTS] = n;
     made->batch = (TokenBatch){.tokens = N,
-                               .segments = 3,
+                               .segments = SEGMENTS,
                                .ids = made->ids,
                                .targets = made->targets,
                                .positions = made->positions,
@@ -107,11 +105,27 @@ static Status random_batch_create(RandomBatch *made, const GptConfig *config, Rn
     return STATUS_OK;
 }
 
+/* One segment as long as the context, then two shorter ones; with an encoder a source of
+ * other lengths. */
+static Status random_data_create(RandomBatch *batch, RandomBatch *source,
+                                 const GptConfig *config, uint64_t seed, Error *err)
+{
+    int64_t T = config->context;
+    const int64_t lengths[SEGMENTS] = {T, (T + 1) / 2, 1};
+    const int64_t source_lengths[SEGMENTS] = {(T + 2) / 3, T, (T + 1) / 2};
+    TRY(random_batch_create(batch, lengths, config, rng_stream(seed, 1), err));
+    if (config->encoder_layers == 0)
+        return STATUS_OK;
+    TRY(random_batch_create(source, source_lengths, config, rng_stream(seed, 4), err));
+    batch->batch.source = &source->batch;
+    return STATUS_OK;
+}
+
 /* Everything that the loss is a function of. */
 typedef struct {
     Gpt gpt;
     GptWork *work;
-    RandomBatch data;
+    RandomBatch data, source;
     GptDropout dropout;
     real *grads; /* flat, as gpt.values */
     GptParams grad_view;
@@ -136,8 +150,12 @@ static Status subject_create(Subject *subject, const GradcheckOptions *options,
     TRY(gpt_create(&subject->gpt, config, err));
     const ParamTable *table = &subject->gpt.table;
     Rng rng = rng_stream(options->seed, 1);
-    TRY(random_batch_create(&subject->data, config, rng, err));
-    TRY(gpt_work_create(&subject->work, config, subject->data.batch.tokens, err));
+    TRY(random_data_create(&subject->data, &subject->source, config, options->seed,
+                           err));
+    int64_t tokens = subject->data.batch.tokens;
+    int64_t sources = subject->source.batch.tokens;
+    TRY(gpt_work_create(&subject->work, config, tokens > sources ? tokens : sources,
+                        err));
     TRY(memory_allocate(&subject->grads, table->total, sizeof(real), "gradients", err));
     TRY(memory_allocate(&subject->unused, table->total, sizeof(real), "gradients",
                         err));
@@ -157,17 +175,20 @@ static void subject_destroy(Subject *subject)
     memory_free(subject->unused);
     memory_free(subject->grads);
     gpt_work_destroy(subject->work);
+    memory_free(subject->source.ids);
     memory_free(subject->data.ids);
     gpt_destroy(&subject->gpt);
 }
 
-/* With learned positions and a single segment as long as the context, row i of dW_P is the gradient of the i-th
- * embedded input alone, so the same tensor checks dx of the first block. */
+/* With learned positions and a single segment as long as the context, row i of dW_P is the
+ * gradient of the i-th embedded input alone, so the same tensor checks dx of the first
+ * block. A source would add to it. */
 static Status check_input(GradcheckReport *report, Subject *subject,
                           const GradcheckOptions *options, Error *err)
 {
     const ParamTable *table = &subject->gpt.table;
-    if (options->config.position != POSITION_LEARNED)
+    if (options->config.position != POSITION_LEARNED ||
+        options->config.encoder_layers > 0)
         return STATUS_OK;
     const ParamInfo *positions = &table->items[1];
     subject->data.batch.segments = 1;

@@ -80,12 +80,15 @@ static void run_lane(Lanes *lanes, int64_t lane, const RowBatch *batch,
     int64_t end = batch->rows * (lane + 1) / lanes->count;
     while (first < end) {
         int64_t rows = passes_rows(lanes->passes, batch, first, end);
-        TokenBatch pass;
-        batch_slice(&pass, lanes->passes->starts[thread], batch, first, rows);
+        const TokenBatch *pass =
+            batch_slice(&lanes->passes->slices[thread], batch, first, rows);
+        int64_t segment = batch->row_segments[first];
         GptDropout here = *dropout;
-        here.first_token = (uint64_t)batch->batch.starts[batch->row_segments[first]];
+        here.first_token = (uint64_t)batch->batch.starts[segment];
+        if (pass->source != NULL)
+            here.first_source = (uint64_t)batch->batch.source->starts[segment];
         GptLoss part =
-            gpt_train_pass(lanes->gpt, &lanes->views[lane], work, &pass, scale, &here);
+            gpt_train_pass(lanes->gpt, &lanes->views[lane], work, pass, scale, &here);
         loss->nats += part.nats;
         loss->targets += part.targets;
         first += rows;

@@ -43,7 +43,7 @@ void lanes_destroy(Lanes *lanes);
 
 /* The gradient of the mean loss over the batch's targets, in lanes->grads[lanes->first]
  * (padding zero), and the loss: both over all lanes, on every rank. All ranks have the same
- * whole batch. dropout->first_token is set for each pass. */
+ * whole batch. dropout's first_token and first_source are set for each pass. */
 GptLoss lanes_gradient(Lanes *lanes, const RowBatch *batch, const GptDropout *dropout);
 
 #endif

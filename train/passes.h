@@ -7,14 +7,14 @@
 #include "model/gpt/gpt.h"
 
 typedef struct {
-    int64_t tokens;   /* at most so many in one pass */
-    int threads;      /* as many as OpenMP had when this was made */
-    GptWork **works;  /* (threads) owned */
-    int64_t **starts; /* (threads) each (tokens + 1): segment starts of a pass */
-    real **nats;      /* (threads) each (tokens): losses of a pass */
+    int64_t tokens;     /* at most so many in one pass, and as many of its source */
+    int threads;        /* as many as OpenMP had when this was made */
+    GptWork **works;    /* (threads) owned */
+    BatchSlice *slices; /* (threads) room for a pass's part of a batch */
+    real **nats;        /* (threads) each (tokens): losses of a pass */
 } Passes;
 
-/* tokens must hold the longest row, that is the model's context. */
+/* tokens must hold the longest row (row_set_longest, at most the model's context). */
 Status passes_create(Passes *passes, const GptConfig *config, int64_t tokens,
                      Error *err);
 void passes_destroy(Passes *passes);

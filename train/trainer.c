@@ -30,11 +30,6 @@ static Status check_options(const TrainOptions *options, Error *err)
     TRY(check_positive("the number of steps", options->steps, err));
     TRY(check_positive("the steps between evaluations", options->eval_every, err));
     TRY(check_positive("the steps between records", options->log_every, err));
-    if (options->batch_tokens < options->model.context)
-        return error_set(err, STATUS_USAGE,
-                         "a step's batch of %lld tokens must hold a row of %lld tokens",
-                         (long long)options->batch_tokens,
-                         (long long)options->model.context);
     int64_t lanes = options->lanes;
     if (lanes < 1 || lanes > LANES_MAXIMUM || (lanes & (lanes - 1)) != 0)
         return error_set(err, STATUS_USAGE,
@@ -44,36 +39,68 @@ static Status check_options(const TrainOptions *options, Error *err)
     return STATUS_OK;
 }
 
+static RowSet training_set(const Trainer *trainer)
+{
+    const TrainData *data = &trainer->data;
+    return (RowSet){.poems = data->train, .pairs = data->train_pairs};
+}
+
+static RowSet validation_set(const Trainer *trainer)
+{
+    const TrainData *data = &trainer->data;
+    return (RowSet){.poems = data->validation, .pairs = data->validation_pairs};
+}
+
+static Status check_set(const Trainer *trainer, Error *err)
+{
+    const TrainOptions *options = &trainer->options;
+    RowSet train = training_set(trainer);
+    RowSet validation = validation_set(trainer);
+    int64_t longest = row_set_longest(&train, &options->model);
+    Status status = row_set_check(&train, &options->model, err);
+    if (status != STATUS_OK)
+        return error_context(err, "%s", trainer->data.folder);
+    if (row_set_size(&validation) == 0)
+        return error_set(err, STATUS_INPUT,
+                         "%s has no validation poems, which training needs to choose "
+                         "its best checkpoint: prepare a set of more different poems",
+                         trainer->data.folder);
+    if (options->batch_tokens < longest)
+        return error_set(err, STATUS_USAGE,
+                         "a step's batch of %lld tokens must hold a row of %lld tokens",
+                         (long long)options->batch_tokens, (long long)longest);
+    return STATUS_OK;
+}
+
 static Status open_streams(Trainer *trainer, Error *err)
 {
     const TrainOptions *options = &trainer->options;
     const TrainData *data = &trainer->data;
+    RowSet train = training_set(trainer);
+    RowSet validation = validation_set(trainer);
+    int64_t longest = row_set_longest(&train, &options->model);
     int32_t row_tokens = (int32_t)options->model.context;
-    if (data->validation->poems == 0)
-        return error_set(err, STATUS_INPUT,
-                         "%s has no validation poems, which training needs to choose "
-                         "its best checkpoint: prepare a set of more different poems",
-                         data->folder);
     BatchOptions batches = {.row_tokens = row_tokens,
                             .seed = rng_hash(options->seed, STREAM_BATCHES),
                             .keep_form = options->keep_form,
                             .keep_title = options->keep_title,
                             .keep_author = options->keep_author,
                             .shuffle = true};
-    TRY(batch_stream_open(&trainer->stream, data->train, data->tokenizer, &batches,
-                          err));
-    int64_t step_rows = options->batch_tokens / options->model.context;
-    if (step_rows > trainer->stream.epoch_rows)
+    TRY(row_stream_open(&trainer->stream, &train, data->tokenizer, &batches, err));
+    trainer->step_rows = options->batch_tokens / longest;
+    int64_t epoch_rows = row_stream_epoch_rows(&trainer->stream);
+    if (trainer->step_rows > epoch_rows)
         return error_set(err, STATUS_USAGE,
-                         "a step of %lld tokens has %lld rows of %d, more than the "
+                         "a step of %lld tokens has %lld rows of %lld, more than the "
                          "training split's %lld: take a smaller batch",
-                         (long long)options->batch_tokens, (long long)step_rows,
-                         row_tokens, (long long)trainer->stream.epoch_rows);
+                         (long long)options->batch_tokens,
+                         (long long)trainer->step_rows, (long long)longest,
+                         (long long)epoch_rows);
     BatchOptions plain = {.row_tokens = row_tokens};
-    TRY(batch_stream_open(&trainer->probe_stream, data->validation, data->tokenizer,
-                          &plain, err));
-    int64_t rows = trainer->passes.tokens / row_tokens;
-    return batch_stream_rows(&trainer->probe_stream, 0, rows, &trainer->probe, err);
+    TRY(row_stream_open(&trainer->probe_stream, &validation, data->tokenizer, &plain,
+                        err));
+    int64_t rows = trainer->passes.tokens / longest;
+    return row_stream_range(&trainer->probe_stream, 0, rows, &trainer->probe, err);
 }
 
 static Status create_all(Trainer *trainer, Error *err)
@@ -82,6 +109,7 @@ static Status create_all(Trainer *trainer, Error *err)
     TRY(check_options(options, err));
     options->model.vocab_size = trainer->data.tokenizer->size;
     TRY(gpt_create(&trainer->gpt, &options->model, err));
+    TRY(check_set(trainer, err));
     gpt_init(&trainer->gpt, options->init, options->seed);
     TRY(optimizer_create(&trainer->optimizer, &trainer->gpt, &options->optimizer, err));
     if (options->pass_tokens < options->model.context)
@@ -126,8 +154,8 @@ void trainer_destroy(Trainer *trainer)
         folder_unlock(trainer->lock);
     checkpoint_unmap(trainer);
     metrics_free(&trainer->metrics);
-    batch_stream_close(&trainer->probe_stream);
-    batch_stream_close(&trainer->stream);
+    row_stream_close(&trainer->probe_stream);
+    row_stream_close(&trainer->stream);
     memory_free(trainer->layers);
     lanes_destroy(&trainer->lanes);
     passes_destroy(&trainer->passes);
@@ -145,8 +173,8 @@ Status trainer_restore(Trainer *trainer, const char *checkpoint, Error *err)
     ranks_take_state(trainer);
     trainer->record_seconds = trainer->place.seconds;
     trainer->record_tokens = trainer->place.tokens;
-    status = batch_stream_seek(&trainer->stream, trainer->place.epoch,
-                               trainer->place.row, err);
+    status = row_stream_seek(&trainer->stream, trainer->place.epoch, trainer->place.row,
+                             err);
     if (status != STATUS_OK)
         error_context(err, "%s", checkpoint);
     return dist_agree(trainer->dist, status, err);
@@ -170,9 +198,9 @@ static Status step(Trainer *trainer, TrainRecord *record, Error *err)
     TrainPlace *place = &trainer->place;
     double began = omp_get_wtime();
     RowBatch batch;
-    int64_t rows = options->batch_tokens / options->model.context;
     TRY(dist_agree(trainer->dist,
-                   batch_stream_next(&trainer->stream, rows, &batch, err), err));
+                   row_stream_next(&trainer->stream, trainer->step_rows, &batch, err),
+                   err));
     uint64_t key =
         rng_hash(rng_hash(options->seed, STREAM_DROPOUT), (uint64_t)place->step);
     GptDropout dropout = {.p = options->model.dropout, .key = key};
@@ -193,8 +221,10 @@ static Status step(Trainer *trainer, TrainRecord *record, Error *err)
     optimizer_update(&trainer->optimizer, &trainer->gpt, grads, factor);
     place->step++;
     place->tokens += batch.batch.tokens;
-    place->epoch = trainer->stream.epoch;
-    place->row = trainer->stream.row;
+    if (batch.batch.source != NULL)
+        place->tokens += batch.batch.source->tokens;
+    place->epoch = row_stream_epoch(&trainer->stream);
+    place->row = row_stream_row(&trainer->stream);
     place->loss_sum += mean;
     place->loss_steps++;
     place->seconds += omp_get_wtime() - began;
@@ -208,7 +238,8 @@ static void fill_record(const Trainer *trainer, TrainRecord *record)
     record->steps = trainer->options.steps;
     record->tokens = place->tokens;
     record->epochs =
-        (double)place->epoch + (double)place->row / (double)trainer->stream.epoch_rows;
+        (double)place->epoch +
+        (double)place->row / (double)row_stream_epoch_rows(&trainer->stream);
     record->loss = place->loss_sum / (double)place->loss_steps;
     double elapsed = place->seconds - trainer->record_seconds;
     record->tokens_per_second =
@@ -222,9 +253,10 @@ static Status evaluate_now(Trainer *trainer, TrainRecord *record, Error *err)
 {
     TrainPlace *place = &trainer->place;
     TRY(ranks_check_weights(trainer, err));
-    Status status = evaluate_part(&record->validation, &trainer->gpt, &trainer->passes,
-                                  trainer->data.validation, trainer->data.tokenizer,
-                                  trainer->dist, err);
+    RowSet validation = validation_set(trainer);
+    Status status =
+        evaluate_rows(&record->validation, &trainer->gpt, &trainer->passes, &validation,
+                      trainer->data.tokenizer, trainer->dist, err);
     if (status == STATUS_NUMERIC) /* the update of this step went wrong */
         return faults_explain(&trainer->gpt, trainer->lanes.grads[trainer->lanes.first],
                               evaluation_nats(&record->validation),

@@ -31,7 +31,8 @@ typedef struct {
     int64_t warmup;       /* steps until the peak rate */
     double final_rate;    /* share of the peak rate at the end */
     double clip;          /* limit of the global gradient norm; 0: none */
-    int64_t batch_tokens; /* a step's rows x T, rounded down to whole rows */
+    int64_t batch_tokens; /* a step's rows x T, rounded down to whole rows; a row of a
+                             pair set counts as its longest line and <bos> */
     int64_t pass_tokens;  /* of one forward and backward pass: memory; at least T. The
                              result is the same but for rounding */
     int64_t lanes;        /* train/lanes.h */
@@ -50,6 +51,10 @@ typedef struct {
 typedef struct {
     const PoemSet *train;
     const PoemSet *validation;
+    const PairSet *train_pairs,
+        *validation_pairs; /* of a pair set: the same sequences as
+                                                      pairs, for a model with an encoder;
+                                                      NULL: poems */
     const Tokenizer *tokenizer;
     const char *folder; /* of the set: its tokenizer.json and variants.json, as they are
                            when the trainer is made, go into each checkpoint */
@@ -59,7 +64,7 @@ typedef struct {
 /* One line of the log. */
 typedef struct {
     int64_t step, steps; /* done, of */
-    int64_t tokens;      /* inputs seen since the start */
+    int64_t tokens;      /* inputs seen since the start, those of sources too */
     double epochs;       /* passes over the training split */
     double loss;         /* mean over the steps since the last record, nats a target */
     double rate, muon_rate;   /* of the last step */

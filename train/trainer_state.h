@@ -7,13 +7,14 @@
 #include "train/checkpoint.h"
 #include "train/lanes.h"
 #include "train/metrics.h"
+#include "train/rows.h"
 #include "train/trainer.h"
 
 /* The place of a run, all that a resume needs besides weights and moments. */
 typedef struct {
     int64_t step;
     int64_t tokens;
-    uint64_t epoch; /* of the batch stream */
+    uint64_t epoch; /* of the stream of rows */
     int64_t row;
     double best_nats;
     int64_t best_step;
@@ -31,12 +32,13 @@ struct Trainer {
     Optimizer optimizer;
     Passes passes;
     Lanes lanes;
-    BatchStream stream;
+    RowStream stream;
+    int64_t step_rows;                 /* of a step's batch */
     Metrics metrics;                   /* rank 0's; the others leave it empty */
     FileMap copied[CHECKPOINT_COPIED]; /* files of the set that checkpoints repeat */
     LayerProbe *layers;                /* (L) */
     RowBatch probe;                    /* the first validation rows */
-    BatchStream probe_stream;
+    RowStream probe_stream;
     int lock; /* on the run's folder while it runs; -1: none */
     TrainPlace place;
     double record_seconds; /* place.seconds at the last record */

@@ -34,7 +34,7 @@ void cross_forward(real *y, const CrossSaved *saved, const real *x, const real *
                    const TokenBatch *source, const HeadsShape *shape);
 
 /* Writes dx, adds to ds (M, C) and to dparams. dq (N, H D), dkv (M, 2 G D), dmixed
- * (N, H D): scratch. */
+ * (N, H D): scratch; dmixed may be dx if it has room: it is used up before dx is written. */
 void cross_backward(real *dx, real *ds, const CrossParams *dparams, const real *dy,
                     const CrossSaved *saved, const real *x, const real *s,
                     const CrossParams *params, real *dq, real *dkv, real *dmixed,

@@ -38,6 +38,21 @@ static void attention_layout(BlockSaved *saved, Arena *arena, const GptConfig *c
                                 .logsum = arena_reals(arena, shape.H * N)};
 }
 
+static void cross_layout(BlockSaved *saved, Arena *arena, const GptConfig *config,
+                         int64_t N)
+{
+    int64_t C = config->width;
+    HeadsShape shape = gpt_cross_shape(config);
+    int64_t H = shape.H, G = shape.G, D = shape.D;
+    saved->cross_norm = norm_layout(arena, config, N);
+    saved->beside_cross = arena_reals(arena, N * C);
+    saved->cross = (CrossSaved){.q = arena_reals(arena, N * H * D),
+                                .kv = arena_reals(arena, N * 2 * G * D),
+                                .mixed = arena_reals(arena, N * H * D),
+                                .logsum = arena_reals(arena, H * N)};
+    saved->crossed = arena_reals(arena, N * C);
+}
+
 static void mlp_layout(BlockSaved *saved, Arena *arena, const GptConfig *config,
                        int64_t N)
 {
@@ -59,7 +74,9 @@ void block_saved_layout(BlockSaved *saved, Arena *arena, const GptConfig *config
     saved->norm1 = norm_layout(arena, config, N);
     saved->beside1 = arena_reals(arena, N * C);
     attention_layout(saved, arena, config, layer, N);
-    saved->middle = arena_reals(arena, N * C);
+    saved->middle = saved->crossed = arena_reals(arena, N * C);
+    if (gpt_layer_crosses(config, layer))
+        cross_layout(saved, arena, config, N);
     saved->norm2 = norm_layout(arena, config, N);
     saved->beside2 = arena_reals(arena, N * C);
     mlp_layout(saved, arena, config, N);
@@ -74,7 +91,7 @@ void block_scratch_layout(BlockScratch *scratch, Arena *arena, const GptConfig *
         config->mlp == MLP_SWIGLU ? 2 * config->mlp_width : config->mlp_width;
     int64_t narrow = C;
     int64_t attention = 0;
-    for (int64_t layer = 0; layer < config->layers; layer++) {
+    for (int64_t layer = 0; layer < gpt_blocks(config); layer++) {
         if (config->attention == ATTENTION_MLA) {
             MlaShape shape = gpt_mla_shape(config, NULL, layer);
             if (shape.H > 0)
@@ -85,6 +102,12 @@ void block_scratch_layout(BlockScratch *scratch, Arena *arena, const GptConfig *
         wide = larger(wide, heads_qkv_width(&shape));
         narrow = larger(narrow, shape.H * shape.D);
         attention = larger(attention, heads_scratch(longest, &shape));
+    }
+    if (config->encoder_layers > 0) {
+        HeadsShape shape = gpt_cross_shape(config);
+        wide = larger(wide, heads_qkv_width(&shape));
+        narrow = larger(narrow, shape.H * shape.D);
+        attention = larger(attention, cross_scratch(longest, longest, &shape));
     }
     *scratch = (BlockScratch){
         .wide = arena_reals(arena, N * wide),
@@ -114,15 +137,14 @@ typedef struct {
     int64_t layer;
 } Here;
 
-static Here here(const Gpt *gpt, int64_t layer, const BlockSaved *saved,
-                 const BlockScratch *scratch, const TokenBatch *batch)
+static Here here(const BlockSaved *saved, int64_t layer, const BlockPass *pass)
 {
-    return (Here){.config = &gpt->config,
-                  .tables = &gpt->tables,
-                  .params = &gpt->params.blocks[layer],
+    return (Here){.config = &pass->gpt->config,
+                  .tables = &pass->gpt->tables,
+                  .params = &pass->gpt->params.blocks[layer],
                   .saved = saved,
-                  .scratch = scratch,
-                  .batch = batch,
+                  .scratch = pass->scratch,
+                  .batch = pass->batch,
                   .layer = layer};
 }
 
@@ -162,31 +184,56 @@ static void norm(real *y, const NormSaved *saved, const real *x,
                  at->batch->tokens, at->config->width);
 }
 
-void block_forward(real *y, const BlockSaved *saved, const real *x, const Gpt *gpt,
-                   int64_t layer, const BlockScratch *scratch, const TokenBatch *batch,
-                   const GptDropout *dropout)
+/* 5 and 6: u from m. */
+static void cross_sublayer(const BlockPass *pass, const Here *at)
 {
-    Here at = here(gpt, layer, saved, scratch, batch);
+    const BlockSaved *saved = at->saved;
+    const BlockParams *params = at->params;
+    int64_t N = at->batch->tokens;
+    int64_t C = at->config->width;
+    bool before = at->config->norm_place == NORM_BEFORE;
+    HeadsShape shape = gpt_cross_shape(at->config);
+    if (before)
+        norm(saved->beside_cross, &saved->cross_norm, saved->middle,
+             &params->cross_norm, at); /* 5 */
+    real *sum = before ? saved->crossed : saved->beside_cross;
+    cross_forward(sum, &saved->cross, before ? saved->beside_cross : saved->middle,
+                  pass->encoded, &params->cross, at->scratch->attention, at->batch,
+                  at->batch->source, &shape); /* 6 */
+    gpt_dropout_apply(sum, pass->dropout, -2 - at->layer, N, C);
+    vec_add(sum, saved->middle, N * C);
+    if (!before)
+        norm(saved->crossed, &saved->cross_norm, sum, &params->cross_norm, at); /* 5 */
+}
+
+void block_forward(real *y, const BlockSaved *saved, const real *x, int64_t layer,
+                   const BlockPass *pass)
+{
+    Here at = here(saved, layer, pass);
     const BlockParams *params = at.params;
-    int64_t N = batch->tokens;
-    int64_t C = gpt->config.width;
-    bool before = gpt->config.norm_place == NORM_BEFORE;
+    int64_t N = at.batch->tokens;
+    int64_t C = at.config->width;
+    bool before = at.config->norm_place == NORM_BEFORE;
     real *middle = saved->middle;
     if (before)
         norm(saved->beside1, &saved->norm1, x, &params->norm1, &at); /* 1 */
     real *sum = before ? middle : saved->beside1;
     attention_forward_any(sum, before ? saved->beside1 : x, &at); /* 2 */
-    gpt_dropout_apply(sum, dropout, 1 + 2 * layer, N, C);
+    gpt_dropout_apply(sum, pass->dropout, 1 + 2 * layer, N, C);
     vec_add(sum, x, N * C);
     if (!before)
         norm(middle, &saved->norm1, sum, &params->norm1, &at); /* 1 */
 
+    if (pass->encoded != NULL)
+        cross_sublayer(pass, &at); /* 5, 6 */
+
+    const real *crossed = saved->crossed;
     if (before)
-        norm(saved->beside2, &saved->norm2, middle, &params->norm2, &at); /* 3 */
+        norm(saved->beside2, &saved->norm2, crossed, &params->norm2, &at); /* 3 */
     sum = before ? y : saved->beside2;
-    mlp_forward_any(sum, before ? saved->beside2 : middle, &at); /* 4 */
-    gpt_dropout_apply(sum, dropout, 2 + 2 * layer, N, C);
-    vec_add(sum, middle, N * C);
+    mlp_forward_any(sum, before ? saved->beside2 : crossed, &at); /* 4 */
+    gpt_dropout_apply(sum, pass->dropout, 2 + 2 * layer, N, C);
+    vec_add(sum, crossed, N * C);
     if (!before)
         norm(y, &saved->norm2, sum, &params->norm2, &at); /* 3 */
 }
@@ -258,40 +305,74 @@ static void norm_back_in_place(real *d, const NormParams *dparams,
     norm_back(d, dparams, at->scratch->narrow, saved, x, params, at);
 }
 
-void block_backward(real *d, const BlockParams *dparams, const BlockSaved *saved,
-                    const real *x, const Gpt *gpt, int64_t layer,
-                    const BlockScratch *scratch, const TokenBatch *batch,
-                    const GptDropout *dropout)
+/* 6 and 5: d holds du and becomes dm. */
+static void cross_sublayer_back(real *d, const BlockParams *dparams,
+                                const BlockPass *pass, const Here *at)
 {
-    Here at = here(gpt, layer, saved, scratch, batch);
+    const BlockSaved *saved = at->saved;
+    const BlockParams *params = at->params;
+    int64_t N = at->batch->tokens;
+    int64_t C = at->config->width;
+    bool before = at->config->norm_place == NORM_BEFORE;
+    HeadsShape shape = gpt_cross_shape(at->config);
+    real *dbranch = at->scratch->narrow;
+    real *dq = at->scratch->wide; /* (N, H D), then dkv (M, 2 G D) */
+    /* 5  u = Norm_X(r): d becomes dr */
+    if (!before)
+        norm_back_in_place(d, &dparams->cross_norm, &saved->cross_norm,
+                           saved->beside_cross, &params->cross_norm, at);
+    /* 6  u = m + dropout(Cross(c, e)), r = m + dropout(Cross(m, e)) */
+    const real *dout =
+        branch_gradient(at->scratch->narrow2, d, pass->dropout, -2 - at->layer, N, C);
+    cross_backward(dbranch, pass->dencoded, &dparams->cross, dout, &saved->cross,
+                   before ? saved->beside_cross : saved->middle, pass->encoded,
+                   &params->cross, dq, dq + N * shape.H * shape.D, dbranch,
+                   at->scratch->attention, at->batch, at->batch->source, &shape);
+    /* 5  c = Norm_X(m): d becomes dm */
+    if (before)
+        norm_back(d, &dparams->cross_norm, dbranch, &saved->cross_norm, saved->middle,
+                  &params->cross_norm, at);
+    else
+        vec_add(d, dbranch, N * C);
+}
+
+void block_backward(real *d, const BlockParams *dparams, const BlockSaved *saved,
+                    const real *x, int64_t layer, const BlockPass *pass)
+{
+    Here at = here(saved, layer, pass);
     const BlockParams *params = at.params;
-    int64_t N = batch->tokens;
-    int64_t C = gpt->config.width;
-    bool before = gpt->config.norm_place == NORM_BEFORE;
+    const BlockScratch *scratch = pass->scratch;
+    const real *crossed = saved->crossed;
+    int64_t N = at.batch->tokens;
+    int64_t C = at.config->width;
+    bool before = at.config->norm_place == NORM_BEFORE;
     real *dbranch = scratch->narrow;
     const real *dout;
     /* 3  y = Norm_2(t): d becomes dt */
     if (!before)
         norm_back_in_place(d, &dparams->norm2, &saved->norm2, saved->beside2,
                            &params->norm2, &at);
-    /* 4  y = m + dropout(MLP(b)), t = m + dropout(MLP(m)): d stays as the part of dm that
+    /* 4  y = u + dropout(MLP(b)), t = u + dropout(MLP(u)): d stays as the part of du that
      * passes by */
-    dout = branch_gradient(scratch->narrow2, d, dropout, 2 + 2 * layer, N, C);
-    mlp_backward_any(dbranch, dparams, dout, before ? saved->beside2 : saved->middle,
-                     &at);
-    /* 3  b = Norm_2(m): d becomes dm */
+    dout = branch_gradient(scratch->narrow2, d, pass->dropout, 2 + 2 * layer, N, C);
+    mlp_backward_any(dbranch, dparams, dout, before ? saved->beside2 : crossed, &at);
+    /* 3  b = Norm_2(u): d becomes du */
     if (before)
-        norm_back(d, &dparams->norm2, dbranch, &saved->norm2, saved->middle,
-                  &params->norm2, &at);
+        norm_back(d, &dparams->norm2, dbranch, &saved->norm2, crossed, &params->norm2,
+                  &at);
     else
         vec_add(d, dbranch, N * C);
+
+    /* 6, 5: d becomes dm */
+    if (pass->encoded != NULL)
+        cross_sublayer_back(d, dparams, pass, &at);
 
     /* 1  m = Norm_1(s): d becomes ds */
     if (!before)
         norm_back_in_place(d, &dparams->norm1, &saved->norm1, saved->beside1,
                            &params->norm1, &at);
     /* 2  m = x + dropout(Attention(a)), s = x + dropout(Attention(x)) */
-    dout = branch_gradient(scratch->narrow2, d, dropout, 1 + 2 * layer, N, C);
+    dout = branch_gradient(scratch->narrow2, d, pass->dropout, 1 + 2 * layer, N, C);
     attention_backward_any(dbranch, dparams, dout, before ? saved->beside1 : x, &at);
     /* 1  a = Norm_1(x): d becomes dx */
     if (before)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-const char *const FAMILY_NAMES[] = {"gpt2", "llama", "deepseek", NULL};
+const char *const FAMILY_NAMES[] = {"gpt2", "llama", "deepseek", "couplet", NULL};
 const char *const NORM_NAMES[] = {"layernorm", "rmsnorm", NULL};
 const char *const NORM_PLACE_NAMES[] = {"before", "after", NULL};
 const char *const POSITION_NAMES[] = {"learned", "sinusoidal", "rope", "none", NULL};
@@ -17,16 +17,20 @@ enum { ENOUGH_CHANNELS = 32 };
 
 GptConfig gpt_config_open(Family family)
 {
-    bool modern = family != FAMILY_GPT2;
+    bool modern = family == FAMILY_LLAMA || family == FAMILY_DEEPSEEK;
+    bool couplet = family == FAMILY_COUPLET;
     return (GptConfig){
         .family = family,
-        .context = 128,
+        .context = couplet ? 32 : 128,
         .width = 128,
-        .layers = 4,
+        .layers = couplet ? 3 : 4,
+        .encoder_layers = couplet ? 3 : 0,
         .heads = 4,
         .norm = modern ? NORM_RMS : NORM_LAYER,
         .norm_place = NORM_BEFORE,
-        .position = modern ? POSITION_ROPE : POSITION_LEARNED,
+        .position = modern    ? POSITION_ROPE
+                    : couplet ? POSITION_SINUSOIDAL
+                              : POSITION_LEARNED,
         .rope_theta = 10000,
         .mlp = modern ? MLP_SWIGLU : MLP_GELU,
         .attention = family == FAMILY_DEEPSEEK ? ATTENTION_MLA : ATTENTION_HEADS,
@@ -227,6 +231,28 @@ static Status check_windows(const GptConfig *config, Error *err)
     return STATUS_OK;
 }
 
+static Status check_encoder(const GptConfig *config, Error *err)
+{
+    int64_t Le = config->encoder_layers;
+    if (config->family != FAMILY_COUPLET && Le != 0)
+        return error_set(err, STATUS_USAGE,
+                         "the family \"%s\" has no encoder: encoder_layers must be 0, "
+                         "but it is %lld",
+                         FAMILY_NAMES[config->family], (long long)Le);
+    if (config->family != FAMILY_COUPLET)
+        return STATUS_OK;
+    TRY(check_range("the number of the encoder's layers (encoder_layers)", Le, 1,
+                    GPT_LAYERS_MAX - config->layers, err));
+    if (config->attention == ATTENTION_MLA)
+        return error_set(err, STATUS_USAGE,
+                         "attention \"mla\" is causal and an encoder is not: take "
+                         "\"heads\"");
+    if (config->window > 0)
+        return error_set(err, STATUS_USAGE,
+                         "a window goes with a decoder alone, not with an encoder");
+    return STATUS_OK;
+}
+
 static Status check_removed(const GptConfig *config, Error *err)
 {
     for (int64_t l = 0; l < config->layers; l++) {
@@ -272,6 +298,7 @@ Status gpt_config_check(const GptConfig *config, Error *err)
     TRY(config->attention == ATTENTION_MLA ? check_mla(config, err)
                                            : check_heads(config, err));
     TRY(check_windows(config, err));
+    TRY(check_encoder(config, err));
     TRY(check_removed(config, err));
     return check_numbers(config, err);
 }
@@ -293,10 +320,11 @@ bool gpt_config_equal(const GptConfig *a, const GptConfig *b)
 {
     bool same = a->family == b->family && a->vocab_size == b->vocab_size &&
                 a->context == b->context && a->width == b->width &&
-                a->layers == b->layers && a->heads == b->heads &&
-                a->mlp_width == b->mlp_width && a->kv_heads == b->kv_heads &&
-                a->head_size == b->head_size && a->norm == b->norm &&
-                a->norm_place == b->norm_place && a->position == b->position &&
+                a->layers == b->layers && a->encoder_layers == b->encoder_layers &&
+                a->heads == b->heads && a->mlp_width == b->mlp_width &&
+                a->kv_heads == b->kv_heads && a->head_size == b->head_size &&
+                a->norm == b->norm && a->norm_place == b->norm_place &&
+                a->position == b->position &&
                 (a->position != POSITION_ROPE || a->rope_theta == b->rope_theta) &&
                 a->mlp == b->mlp && a->attention == b->attention &&
                 a->biases == b->biases && a->tied == b->tied &&
@@ -388,6 +416,16 @@ int64_t gpt_score_size(const GptConfig *config)
 int64_t gpt_value_size(const GptConfig *config)
 {
     return config->attention == ATTENTION_MLA ? config->value_size : config->head_size;
+}
+
+int64_t gpt_blocks(const GptConfig *config)
+{
+    return config->layers + config->encoder_layers;
+}
+
+bool gpt_layer_crosses(const GptConfig *config, int64_t layer)
+{
+    return config->encoder_layers > 0 && layer < config->layers;
 }
 
 int64_t gpt_layer_window(const GptConfig *config, int64_t layer)

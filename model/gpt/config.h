@@ -2,6 +2,7 @@
  *
  *   V vocabulary · T context (positions) · C width (d_model) · L layers · H query heads
  *   G key/value heads · D head size · F width of the MLP · R latent rank
+ *   Le layers of the encoder
  *
  * A family is a row of switches and the names that its files use:
  *
@@ -9,6 +10,12 @@
  *   gpt2     LayerNorm  learned    GELU    MHA        yes     tied    GPT2LMHeadModel
  *   llama    RMSNorm    RoPE       SwiGLU  GQA        no      tied    LlamaForCausalLM
  *   deepseek RMSNorm    RoPE       SwiGLU  MLA        no      tied    DeepseekV3ForCausalLM
+ *   couplet  LayerNorm  sinusoidal GELU    MHA        yes     tied    PegasusForConditional-
+ *                                                                     Generation
+ *
+ * Of these couplet alone has an encoder (model/gpt/encoder.h): Le blocks without a mask
+ * over the source, whose output the L decoder blocks look at by cross-attention. Where
+ * layers are numbered through, the encoder's blocks stand behind the decoder's: L .. L+Le-1.
  *
  * Every switch may also be set alone:
  *
@@ -33,7 +40,7 @@ enum {
         64, /* heads can only be cut from models with at most so many */
 };
 
-typedef enum { FAMILY_GPT2, FAMILY_LLAMA, FAMILY_DEEPSEEK } Family;
+typedef enum { FAMILY_GPT2, FAMILY_LLAMA, FAMILY_DEEPSEEK, FAMILY_COUPLET } Family;
 typedef enum {
     POSITION_LEARNED,
     POSITION_SINUSOIDAL,
@@ -45,7 +52,7 @@ typedef enum { ATTENTION_HEADS, ATTENTION_MLA } AttentionKind;
 typedef enum { NORM_BEFORE, NORM_AFTER } NormPlace; /* pre-norm, post-norm */
 
 /* Names for options, in the order of the enums, closed by NULL. */
-extern const char *const FAMILY_NAMES[];     /* gpt2 llama deepseek */
+extern const char *const FAMILY_NAMES[];     /* gpt2 llama deepseek couplet */
 extern const char *const NORM_NAMES[];       /* layernorm rmsnorm */
 extern const char *const NORM_PLACE_NAMES[]; /* before after */
 extern const char *const POSITION_NAMES[];   /* learned sinusoidal rope none */
@@ -54,14 +61,15 @@ extern const char *const ATTENTION_NAMES[];  /* heads mla */
 
 typedef struct {
     Family family;
-    int64_t vocab_size; /* V */
-    int64_t context;    /* T */
-    int64_t width;      /* C */
-    int64_t layers;     /* L */
-    int64_t heads;      /* H */
-    int64_t mlp_width;  /* F */
-    int64_t kv_heads;   /* G, divides H; with MLA: H */
-    int64_t head_size;  /* D of ATTENTION_HEADS, H D need not be C; with MLA: 0 */
+    int64_t vocab_size;     /* V */
+    int64_t context;        /* T */
+    int64_t width;          /* C */
+    int64_t layers;         /* L, of the decoder if there is an encoder */
+    int64_t encoder_layers; /* Le; 0: no encoder */
+    int64_t heads;          /* H */
+    int64_t mlp_width;      /* F */
+    int64_t kv_heads;       /* G, divides H; with MLA: H */
+    int64_t head_size;      /* D of ATTENTION_HEADS, H D need not be C; with MLA: 0 */
     NormKind norm;
     NormPlace norm_place; /* after (Vaswani 2017): x = Norm(x + f(x)), no final norm */
     PositionKind position;
@@ -81,8 +89,8 @@ typedef struct {
     double dropout;  /* on the embedding and on each residual branch; 0 <= p < 1 */
 } GptConfig;
 
-/* The family's switches with the project's sizes, L4 H4 C128 T128, eps 1e-5 (gpt2) or 1e-6,
- * no dropout; the vocabulary (0) is the data's to say. Sizes that follow from others are
+/* The family's switches with the project's sizes, L4 H4 C128 T128 (couplet L3 Le3 T32), eps
+ * 1e-5 or with RMSNorm 1e-6, no dropout; the vocabulary (0) is the data's to say. Sizes that follow from others are
  * open: 0, or -1 where 0 has a meaning of its own (q_rank, rope_size). */
 GptConfig gpt_config_open(Family family);
 
@@ -126,6 +134,12 @@ int64_t gpt_layer_group(const GptConfig *config, int64_t layer, int64_t i);
 /* Channels per head in scores, D or P + O, and as they leave attention, D or E. */
 int64_t gpt_score_size(const GptConfig *config);
 int64_t gpt_value_size(const GptConfig *config);
+
+/* L + Le: all blocks, numbered through. */
+int64_t gpt_blocks(const GptConfig *config);
+
+/* Whether a block has cross-attention: those of a decoder that has an encoder. */
+bool gpt_layer_crosses(const GptConfig *config, int64_t layer);
 
 /* Tokens that a layer sees: the window of a sliding layer, else 0 (all). */
 int64_t gpt_layer_window(const GptConfig *config, int64_t layer);

@@ -5,6 +5,7 @@
 #include "model/base/files.h"
 #include "model/base/json.h"
 #include "model/base/real.h"
+#include "model/gpt/config_couplet.h"
 #include "model/gpt/config_type.h"
 
 /* object[key] = value, whose reference is taken over. */
@@ -144,6 +145,7 @@ static void set_pruned_heads(json_t *object, const GptConfig *config)
 static json_t *own_object(const GptConfig *config, ModelType type)
 {
     bool gpt2 = config->family == FAMILY_GPT2;
+    bool couplet = config->family == FAMILY_COUPLET;
     json_t *own = json_object();
     set_int(own, "format", CONFIG_FORMAT);
     if (MODEL_TYPE_INFOS[type].own) {
@@ -152,12 +154,14 @@ static json_t *own_object(const GptConfig *config, ModelType type)
         set(own, "positions", json_string(POSITION_NAMES[config->position]));
         set(own, "mlp", json_string(MLP_NAMES[config->mlp]));
         set(own, "attention", json_string(ATTENTION_NAMES[config->attention]));
-        if (gpt2)
+        if (gpt2 || couplet)
             set(own, "biases", json_boolean(config->biases));
-        else
+        if (!gpt2)
             set(own, "scaled_scores", json_boolean(config->scaled_scores));
+        if (couplet)
+            set(own, "norm_eps", json_real(config->norm_eps));
     }
-    if (!gpt2 && config->dropout > 0)
+    if (!gpt2 && !couplet && config->dropout > 0)
         set(own, "dropout", json_real(config->dropout));
     if (!config->scaled_residual)
         set(own, "scaled_residual", json_false());
@@ -174,9 +178,12 @@ static json_t *config_object(const GptConfig *config, const ModelTokens *tokens)
     set_int(object, "vocab_size", config->vocab_size);
     if (config->family == FAMILY_GPT2)
         set_gpt2_sizes(object, config);
+    else if (config->family == FAMILY_COUPLET)
+        config_couplet_set(object, config);
     else
         set_llama_sizes(object, config, type);
-    set_attention(object, config);
+    if (type != TYPE_PEGASUS)
+        set_attention(object, config);
     if (type == TYPE_DEEPSEEK)
         set_dense(object, config);
     set_windows(object, config, type);
@@ -184,6 +191,8 @@ static json_t *config_object(const GptConfig *config, const ModelTokens *tokens)
     set(object, "tie_word_embeddings", json_boolean(config->tied));
     set(object, "bos_token_id", token_id(tokens->bos));
     set(object, "eos_token_id", token_id(tokens->eos));
+    if (config->family == FAMILY_COUPLET)
+        config_couplet_set_tokens(object, tokens);
     set(object, "torch_dtype", json_string(sizeof(real) == 8 ? "float64" : "float32"));
     set(object, "jueju", own_object(config, type));
     return object;
@@ -196,6 +205,8 @@ static json_t *generation_object(const GptConfig *config, const ModelTokens *tok
     json_t *object = json_object();
     set(object, "bos_token_id", token_id(tokens->bos));
     set(object, "eos_token_id", token_id(tokens->eos));
+    if (config->family == FAMILY_COUPLET)
+        config_couplet_set_tokens(object, tokens);
     set(object, "do_sample", json_true());
     set_int(object, "max_length", config->context);
     return object;

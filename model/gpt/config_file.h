@@ -18,7 +18,8 @@
  *   windows      sliding_window, layer_types (mistral: all layers slide)
  *   cut heads    pruned_heads {"layer": [heads]}
  *
- * What has no name there stands under "jueju". The last rows serve gpt2, too, where it is a
+ * couplet has fields of its own (config_couplet.h). What has no name there stands under
+ * "jueju". The last rows serve gpt2, too, where it is a
  * jueju-gpt2. */
 #ifndef JUEJU_MODEL_GPT_CONFIG_FILE_H
 #define JUEJU_MODEL_GPT_CONFIG_FILE_H
@@ -42,7 +43,7 @@ Status config_file_save(const GptConfig *config, const ModelTokens *tokens,
 /* Reads folder/config.json and checks all of it: STATUS_INPUT names the file and the key
  * for a model_type that is none of config_type.h's, a missing or mistyped key, sizes that
  * cannot be, and for what this model does not have (another activation, experts, scaled
- * RoPE, cross-attention). Texts of *tokens are NULL afterwards. */
+ * RoPE, cross-attention in a gpt2). Texts of *tokens are NULL afterwards. */
 Status config_file_load(GptConfig *config, ModelTokens *tokens, const char *folder,
                         Error *err);
 

@@ -4,6 +4,7 @@
 
 #include "model/base/files.h"
 #include "model/base/json.h"
+#include "model/gpt/config_couplet.h"
 #include "model/gpt/config_file.h"
 #include "model/gpt/config_type.h"
 
@@ -101,7 +102,7 @@ static Status read_type(Reading *from, Error *err)
     }
     return error_set(err, STATUS_INPUT,
                      "%s: \"model_type\": expected \"gpt2\", \"llama\", \"mistral\", "
-                     "\"ministral\" or \"deepseek_v3\", found \"%.80s\"",
+                     "\"ministral\", \"deepseek_v3\" or \"pegasus\", found \"%.80s\"",
                      from->path, text);
 }
 
@@ -141,8 +142,14 @@ static Status read_switches(const Reading *from, Error *err)
     config->position = (PositionKind)position;
     config->mlp = (MlpKind)mlp;
     config->attention = (AttentionKind)attention;
+    bool couplet = config->family == FAMILY_COUPLET;
+    if (config->family == FAMILY_GPT2 || couplet)
+        TRY(json_get_bool(&config->biases, from->own, "biases", from->path, err));
     if (config->family == FAMILY_GPT2)
-        return json_get_bool(&config->biases, from->own, "biases", from->path, err);
+        return STATUS_OK;
+    if (couplet)
+        TRY(json_get_real(&config->norm_eps, from->own, "norm_eps", 0, 1, from->path,
+                          err));
     return json_get_bool(&config->scaled_scores, from->own, "scaled_scores", from->path,
                          err);
 }
@@ -266,7 +273,7 @@ static Status read_heads(const Reading *from, Error *err)
     bool mistral = from->type == TYPE_MISTRAL || from->type == TYPE_MINISTRAL;
     config->kv_heads = mistral ? 8 : config->heads;
     config->q_rank = config->rope_size = 0;
-    if (from->type != TYPE_GPT2) {
+    if (from->type != TYPE_GPT2 && from->type != TYPE_PEGASUS) {
         TRY(read_optional(&config->kv_heads, from, "num_key_value_heads", 1, err));
         TRY(read_optional(&config->head_size, from, "head_dim", 1, err));
     }
@@ -438,17 +445,46 @@ static Status read_token(int64_t *id, const Reading *from, const char *key, Erro
                         from->path, err);
 }
 
+/* What a decoder with an encoder begins with is here always <bos>. */
+static Status expect_start(const Reading *from, const ModelTokens *tokens, Error *err)
+{
+    int64_t start;
+    TRY(read_token(&start, from, "decoder_start_token_id", err));
+    if (start != tokens->bos || start < 0)
+        return error_set(err, STATUS_INPUT,
+                         "%s: \"decoder_start_token_id\": expected the token of "
+                         "\"bos_token_id\" (%lld), found %lld (-1: none)",
+                         from->path, (long long)tokens->bos, (long long)start);
+    return STATUS_OK;
+}
+
+static Status read_sizes(const Reading *from, Error *err)
+{
+    switch (from->config->family) {
+    case FAMILY_GPT2:
+        return read_gpt2(from, err);
+    case FAMILY_COUPLET:
+        TRY(read_activation(from, "activation_function", err));
+        return config_couplet_read(from->config, from->object, from->path, err);
+    case FAMILY_LLAMA:
+    case FAMILY_DEEPSEEK:
+        break;
+    }
+    return read_llama(from, err);
+}
+
 static Status read_all(Reading *from, ModelTokens *tokens, Error *err)
 {
     GptConfig *config = from->config;
     TRY(read_type(from, err));
     Family family = MODEL_TYPE_INFOS[from->type].family;
     *config = gpt_config_open(family);
-    config->tied = family == FAMILY_GPT2; /* as their classes do when nothing is said */
+    /* as their classes do when nothing is said */
+    config->tied = family == FAMILY_GPT2 || family == FAMILY_COUPLET;
     TRY(read_own(from, err));
     TRY(read_switches(from, err));
     TRY(read_int(&config->vocab_size, from, "vocab_size", 1, err));
-    TRY(family == FAMILY_GPT2 ? read_gpt2(from, err) : read_llama(from, err));
+    TRY(read_sizes(from, err));
     TRY(config->attention == ATTENTION_MLA ? read_mla(from, err)
                                            : read_heads(from, err));
     TRY(read_rope(from, err));
@@ -456,13 +492,14 @@ static Status read_all(Reading *from, ModelTokens *tokens, Error *err)
     TRY(read_pruned_heads(from, err));
     TRY(read_bool(&config->tied, from->object, "tie_word_embeddings", from->path, err));
     TRY(expect_bool(from, "add_cross_attention", false, err));
-    TRY(expect_bool(from, "is_encoder_decoder", false, err));
+    TRY(expect_bool(from, "is_encoder_decoder", family == FAMILY_COUPLET, err));
     if (from->own != NULL)
         TRY(read_bool(&config->scaled_residual, from->own, "scaled_residual",
                       from->path, err));
     TRY(check(from, err));
     TRY(read_token(&tokens->bos, from, "bos_token_id", err));
-    return read_token(&tokens->eos, from, "eos_token_id", err);
+    TRY(read_token(&tokens->eos, from, "eos_token_id", err));
+    return family == FAMILY_COUPLET ? expect_start(from, tokens, err) : STATUS_OK;
 }
 
 Status config_file_load(GptConfig *config, ModelTokens *tokens, const char *folder,

@@ -6,10 +6,17 @@ const ModelTypeInfo MODEL_TYPE_INFOS[MODEL_TYPES] = {
     [TYPE_MISTRAL] = {"mistral", "MistralForCausalLM", FAMILY_LLAMA, false},
     [TYPE_MINISTRAL] = {"ministral", "MinistralForCausalLM", FAMILY_LLAMA, false},
     [TYPE_DEEPSEEK] = {"deepseek_v3", "DeepseekV3ForCausalLM", FAMILY_DEEPSEEK, false},
+    [TYPE_PEGASUS] = {"pegasus", "PegasusForConditionalGeneration", FAMILY_COUPLET,
+                      false},
     [TYPE_OWN_GPT2] = {"jueju-gpt2", "JuejuForCausalLM", FAMILY_GPT2, true},
     [TYPE_OWN_LLAMA] = {"jueju-llama", "JuejuForCausalLM", FAMILY_LLAMA, true},
     [TYPE_OWN_DEEPSEEK] = {"jueju-deepseek", "JuejuForCausalLM", FAMILY_DEEPSEEK, true},
+    [TYPE_OWN_COUPLET] = {"jueju-couplet", "JuejuForConditionalGeneration",
+                          FAMILY_COUPLET, true},
 };
+
+/* Of the class's norms, which no field of its config names. */
+static const double PEGASUS_EPS = 1e-5;
 
 /* Layers that see a window, and the fewest heads that are left in a layer. */
 typedef struct {
@@ -65,6 +72,17 @@ static ModelType deepseek_type(const GptConfig *config, Layers layers)
     return same ? TYPE_DEEPSEEK : TYPE_OWN_DEEPSEEK;
 }
 
+static ModelType couplet_type(const GptConfig *config, Layers layers)
+{
+    bool same = config->norm == NORM_LAYER && config->norm_place == NORM_BEFORE &&
+                config->position == POSITION_SINUSOIDAL && config->mlp == MLP_GELU &&
+                config->biases && config->tied && config->scaled_scores &&
+                config->norm_eps == PEGASUS_EPS && config->kv_heads == config->heads &&
+                config->heads * config->head_size == config->width &&
+                layers.fewest_heads == config->heads;
+    return same ? TYPE_PEGASUS : TYPE_OWN_COUPLET;
+}
+
 ModelType config_type(const GptConfig *config)
 {
     Layers layers = look_at_layers(config);
@@ -72,5 +90,7 @@ ModelType config_type(const GptConfig *config)
         return gpt2_type(config, layers);
     if (config->family == FAMILY_LLAMA)
         return llama_type(config, layers);
+    if (config->family == FAMILY_COUPLET)
+        return couplet_type(config, layers);
     return deepseek_type(config, layers);
 }

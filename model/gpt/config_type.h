@@ -6,7 +6,9 @@
  *   mistral     MistralForCausalLM     llama without biases, every layer sliding
  *   ministral   MinistralForCausalLM   the same, some layers sliding
  *   deepseek_v3 DeepseekV3ForCausalLM  all layers dense; also an untied head
- *   jueju-gpt2, jueju-llama, jueju-deepseek
+ *   pegasus     PegasusForConditionalGeneration
+ *                                      couplet: its switches, an eps of 1e-5
+ *   jueju-gpt2, jueju-llama, jueju-deepseek, jueju-couplet
  *               a family with switches that its class does not have: the type is not known
  *               elsewhere, so that nobody computes something else with these weights */
 #ifndef JUEJU_MODEL_GPT_CONFIG_TYPE_H
@@ -20,9 +22,11 @@ typedef enum {
     TYPE_MISTRAL,
     TYPE_MINISTRAL,
     TYPE_DEEPSEEK,
+    TYPE_PEGASUS,
     TYPE_OWN_GPT2,
     TYPE_OWN_LLAMA,
     TYPE_OWN_DEEPSEEK,
+    TYPE_OWN_COUPLET,
     MODEL_TYPES
 } ModelType;
 

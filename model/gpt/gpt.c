@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model/attention/core.h"
-#include "model/gpt/block.h"
+#include "model/gpt/encoder.h"
 #include "model/layers/crossentropy.h"
 #include "model/layers/embedding.h"
 #include "model/layers/position.h"
@@ -18,6 +18,8 @@ struct GptWork {
     real **streams; /* (L+1) the residual stream before each block and after the last */
     BlockSaved *blocks; /* (L) */
     BlockScratch scratch;
+    EncoderWork encoder;
+    const real *encoded; /* e of the last forward pass; NULL: no encoder */
     NormSaved norm;
     real *normed;  /* f (N, C) */
     real *dstream; /* (N, C) */
@@ -39,7 +41,7 @@ static int64_t turned_channels(const GptConfig *config)
 
 static bool has_cut_heads(const GptConfig *config)
 {
-    for (int64_t l = 0; l < config->layers; l++) {
+    for (int64_t l = 0; l < gpt_blocks(config); l++) {
         if (config->removed[l] != 0)
             return true;
     }
@@ -49,9 +51,9 @@ static bool has_cut_heads(const GptConfig *config)
 static Status create_groups(GptTables *tables, const GptConfig *config, Error *err)
 {
     int64_t H = config->heads;
-    TRY(memory_allocate(&tables->groups, (size_t)(config->layers * H),
+    TRY(memory_allocate(&tables->groups, (size_t)(gpt_blocks(config) * H),
                         sizeof *tables->groups, "the groups of heads", err));
-    for (int64_t l = 0; l < config->layers; l++) {
+    for (int64_t l = 0; l < gpt_blocks(config); l++) {
         for (int64_t i = 0; i < gpt_layer_heads(config, l); i++)
             tables->groups[l * H + i] = (uint16_t)gpt_layer_group(config, l, i);
     }
@@ -122,7 +124,7 @@ HeadsShape gpt_heads_shape(const GptConfig *config, const GptTables *tables,
                         .G = gpt_layer_kv_heads(config, layer),
                         .D = config->head_size,
                         .scale = score_scale(config),
-                        .causal = true,
+                        .causal = layer < config->layers,
                         .window = gpt_layer_window(config, layer)};
     if (tables != NULL) {
         shape.rope = tables->rope;
@@ -130,6 +132,15 @@ HeadsShape gpt_heads_shape(const GptConfig *config, const GptTables *tables,
             shape.groups = tables->groups + layer * config->heads;
     }
     return shape;
+}
+
+HeadsShape gpt_cross_shape(const GptConfig *config)
+{
+    return (HeadsShape){.C = config->width,
+                        .H = config->heads,
+                        .G = config->kv_heads,
+                        .D = config->head_size,
+                        .scale = score_scale(config)};
 }
 
 MlaShape gpt_mla_shape(const GptConfig *config, const GptTables *tables, int64_t layer)
@@ -176,6 +187,7 @@ static void layout(GptWork *work, Arena *arena, const GptConfig *config, int64_t
             to->blocks[l] = saved;
     }
     block_scratch_layout(&to->scratch, arena, config, N);
+    encoder_layout(&to->encoder, arena, config, N);
     to->norm =
         (NormSaved){.mean = arena_reals(arena, N), .inverse = arena_reals(arena, N)};
     to->normed = arena_reals(arena, N * C);
@@ -216,7 +228,19 @@ void gpt_work_destroy(GptWork *work)
     memory_free(work);
 }
 
-/* Steps 1 to 3; returns f. */
+/* Of the decoder's blocks. */
+static BlockPass decoder_pass(const Gpt *gpt, GptWork *work, const TokenBatch *batch,
+                              const GptDropout *dropout)
+{
+    return (BlockPass){.gpt = gpt,
+                       .scratch = &work->scratch,
+                       .batch = batch,
+                       .dropout = dropout,
+                       .encoded = work->encoded,
+                       .dencoded = work->encoder.dencoded};
+}
+
+/* Steps 0 to 3; returns f. */
 static const real *forward(const Gpt *gpt, GptWork *work, const TokenBatch *batch,
                            const GptDropout *dropout)
 {
@@ -224,15 +248,25 @@ static const real *forward(const Gpt *gpt, GptWork *work, const TokenBatch *batc
     const GptParams *params = &gpt->params;
     int64_t N = batch->tokens;
     int64_t C = config->width;
+    const TokenBatch *source = batch->source;
     assert(N <= work->max_tokens);
+    assert((source != NULL) == (config->encoder_layers > 0));
+    /* 0 */
+    work->encoded = NULL;
+    if (source != NULL) {
+        assert(source->tokens <= work->max_tokens);
+        work->encoded =
+            encoder_forward(gpt, &work->encoder, &work->scratch, source, dropout);
+    }
+    BlockPass pass = decoder_pass(gpt, work, batch, dropout);
     /* 1 */
     embedding_forward(work->streams[0], params->tokens, gpt_positions(gpt), batch->ids,
                       batch->positions, N, C);
     gpt_dropout_apply(work->streams[0], dropout, 0, N, C);
     /* 2 */
     for (int64_t l = 0; l < config->layers; l++)
-        block_forward(work->streams[l + 1], &work->blocks[l], work->streams[l], gpt, l,
-                      &work->scratch, batch, dropout);
+        block_forward(work->streams[l + 1], &work->blocks[l], work->streams[l], l,
+                      &pass);
     /* 3 */
     const real *x = work->streams[config->layers];
     if (config->norm_place == NORM_AFTER)
@@ -272,14 +306,21 @@ GptLoss gpt_train_pass(const Gpt *gpt, const GptParams *grads, GptWork *work,
         norm_backward_add(config->norm, d, &grads->norm, df, &work->norm,
                           work->streams[L], &params->norm, N, C);
     }
-    /* 2  x = block(x) */
+    /* 2  x = block(x, e) */
+    BlockPass pass = decoder_pass(gpt, work, batch, dropout);
+    if (batch->source != NULL)
+        memset(pass.dencoded, 0, (size_t)(batch->source->tokens * C) * sizeof(real));
     for (int64_t l = L - 1; l >= 0; l--)
-        block_backward(d, &grads->blocks[l], &work->blocks[l], work->streams[l], gpt, l,
-                       &work->scratch, batch, dropout);
+        block_backward(d, &grads->blocks[l], &work->blocks[l], work->streams[l], l,
+                       &pass);
     /* 1  x = dropout(W_E[id] + W_P[position]) */
     gpt_dropout_apply(d, dropout, 0, N, C);
     embedding_backward(grads->tokens, grads->positions, d, batch->ids, batch->positions,
                        N, C);
+    /* 0  e = encoder(source) */
+    if (batch->source != NULL)
+        encoder_backward(gpt, grads, &work->encoder, &work->scratch, batch->source,
+                         dropout);
     return (GptLoss){.nats = nats, .targets = count_targets(batch)};
 }
 
@@ -299,6 +340,20 @@ void gpt_logits(const Gpt *gpt, GptWork *work, const TokenBatch *batch, real *lo
     int64_t V = gpt->config.vocab_size;
     const real *f = forward(gpt, work, batch, &NO_DROPOUT);
     matmul(PLAIN, TRANSPOSED, batch->tokens, V, C, 1, f, C, gpt->params.head, C, 0,
+           logits, V);
+}
+
+void gpt_last_logits(const Gpt *gpt, GptWork *work, const TokenBatch *batch,
+                     real *logits)
+{
+    int64_t C = gpt->config.width;
+    int64_t V = gpt->config.vocab_size;
+    const real *f = forward(gpt, work, batch, &NO_DROPOUT);
+    real *last = work->scratch.narrow;
+    for (int64_t s = 0; s < batch->segments; s++)
+        memcpy(last + s * C, f + (batch->starts[s + 1] - 1) * C,
+               (size_t)C * sizeof(real));
+    matmul(PLAIN, TRANSPOSED, batch->segments, V, C, 1, last, C, gpt->params.head, C, 0,
            logits, V);
 }
 

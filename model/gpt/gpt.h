@@ -1,8 +1,9 @@
 /* The model: embedding, L blocks, final norm, head. Radford et al. 2019 (GPT-2), and with
  * other switches of model/gpt/config.h Llama and DeepSeek's dense models.
  *
+ *   0  e = encoder(source)                       couplet only: model/gpt/encoder.h
  *   1  x = dropout(W_E[id] + W_P[position])      W_P learned, sinusoidal, or none
- *   2  for each block: x = block(x)              model/gpt/block.h
+ *   2  for each block: x = block(x, e)           model/gpt/block.h
  *   3  f = Norm(x)                               pre-norm; post-norm: f = x
  *   4  loss = cross-entropy(f W_H^T, target)     in blocks of rows; tied: W_H = W_E
  *
@@ -38,6 +39,7 @@ void gpt_destroy(Gpt *gpt);
  * alone, to lay out memory. */
 HeadsShape gpt_heads_shape(const GptConfig *config, const GptTables *tables,
                            int64_t layer);
+HeadsShape gpt_cross_shape(const GptConfig *config);
 MlaShape gpt_mla_shape(const GptConfig *config, const GptTables *tables, int64_t layer);
 
 /* What is added to the embedding, (T, C), or NULL. */
@@ -46,12 +48,15 @@ const real *gpt_positions(const Gpt *gpt);
 /* Which inputs a pass drops: nothing at p = 0. Two passes with the same values drop the
  * same inputs, whatever shard or thread they run in. */
 typedef struct {
-    double p;             /* dropout probability; 0 outside training */
-    uint64_t key;         /* of this training step */
-    uint64_t first_token; /* place of the batch's first token in the step */
+    double p;              /* dropout probability; 0 outside training */
+    uint64_t key;          /* of this training step */
+    uint64_t first_token;  /* place of the batch's first token in the step */
+    uint64_t first_source; /* ... of its source's */
 } GptDropout;
 
-/* Activations and scratch for batches of up to max_tokens tokens; reused step after step. */
+/* Activations and scratch for batches of up to max_tokens tokens, with an encoder also as
+ * many of the source; reused step after step. A model with an encoder takes batches with a
+ * source, any other batches without. */
 typedef struct GptWork GptWork;
 Status gpt_work_create(GptWork **work, const GptConfig *config, int64_t max_tokens,
                        Error *err);
@@ -75,6 +80,10 @@ GptLoss gpt_loss(const Gpt *gpt, GptWork *work, const TokenBatch *batch,
 
 /* Forward only: logits (N, V) of every token, for tests and for sampling without a cache. */
 void gpt_logits(const Gpt *gpt, GptWork *work, const TokenBatch *batch, real *logits);
+
+/* The same of the last token of every segment only: (S, V). */
+void gpt_last_logits(const Gpt *gpt, GptWork *work, const TokenBatch *batch,
+                     real *logits);
 
 /* The attention weights of a layer's head-th remaining query head in one segment of the
  * batch whose forward pass `work` ran last: weights (n, n) for the n tokens of the segment,

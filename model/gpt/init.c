@@ -82,11 +82,19 @@ static void repeat_first_head_rows(real *weight, const ParamInfo *info)
         memcpy(weight + h * block, weight, block * sizeof(real));
 }
 
+/* Branches that add to the residual stream of the layer's stack. */
+static int64_t count_branches(const GptConfig *config, int64_t layer)
+{
+    if (layer >= config->layers)
+        return 2 * config->encoder_layers;
+    return (gpt_layer_crosses(config, layer) ? 3 : 2) * config->layers;
+}
+
 static void init_matrix(real *weight, const ParamInfo *info, const GptConfig *config,
                         InitKind kind, uint64_t seed)
 {
     double scale = info->kind == PARAM_RESIDUAL && config->scaled_residual
-                       ? 1 / sqrt(2.0 * (double)config->layers)
+                       ? 1 / sqrt((double)count_branches(config, info->layer))
                        : 1;
     Rng rng = rng_stream(seed, stream_name(info));
     if (kind == INIT_NORMAL)

@@ -6,7 +6,8 @@
  *   per head   W_Q, W_K, W_V of each head: fan_in C, fan_out D      b = 0.1936
  *   whole      a (C, C) matrix                                      b = 0.1531
  *   packed     the (C, 3C) matrix, as PyTorch's in_proj             b = 0.1083
- * Weights that write into the residual stream are scaled by 1 / sqrt(2L) (GPT-2), gains
+ * Weights that write into the residual stream are scaled by 1 / sqrt(2L) (GPT-2; in a
+ * decoder with cross-attention, which has three branches a block, by 1 / sqrt(3L)), gains
  * start at 1, biases at 0, embeddings at N(0, 0.02^2). */
 #ifndef JUEJU_MODEL_GPT_INIT_H
 #define JUEJU_MODEL_GPT_INIT_H

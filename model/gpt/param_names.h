@@ -5,6 +5,9 @@
  *                    V in one
  *   llama, deepseek  model.layers.N.…, matrices transposed, (out, in), Q, K and V apart
  *
+ *   couplet          model.encoder.layers.N.…, model.decoder.layers.N.…, transposed, Q, K and
+ *                    V apart, of cross-attention too
+ *
  * What a family's class does not have (gpt2 with a gate, llama with learned positions) gets
  * a name in the same style; such a model is not saved as that class (config_file.h). */
 #ifndef JUEJU_MODEL_GPT_PARAM_NAMES_H

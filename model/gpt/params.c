@@ -70,6 +70,20 @@ static void set_qkv_parts(ParamInfo *info, int64_t H, int64_t G, int64_t D)
         .first = (H + G) * D, .width = D, .step = D, .heads = G, .keys = true};
 }
 
+static void set_query_part(ParamInfo *info, int64_t H, int64_t D)
+{
+    info->part[0] = (ParamPart){.width = D, .step = D, .heads = H};
+}
+
+/* K and V heads side by side. */
+static void set_kv_parts(ParamInfo *info, int64_t G, int64_t D)
+{
+    info->parts = 2;
+    info->part[0] = (ParamPart){.width = D, .step = D, .heads = G, .keys = true};
+    info->part[1] =
+        (ParamPart){.first = G * D, .width = D, .step = D, .heads = G, .keys = true};
+}
+
 static void add_heads(Place *at)
 {
     const GptConfig *config = at->config;
@@ -86,6 +100,24 @@ static void add_heads(Place *at)
     }
     if (config->biases) /* what is left when all heads are cut */
         add(at, ROLE_OUT_BIAS, PARAM_BIAS, 1, C);
+}
+
+/* Queries of the decoder's width, keys and values of the encoder's output. */
+static void add_cross(Place *at)
+{
+    const GptConfig *config = at->config;
+    int64_t C = config->width;
+    int64_t H = config->heads, G = config->kv_heads, D = config->head_size;
+    add_norm(at, ROLE_CROSS_NORM_GAIN, ROLE_CROSS_NORM_BIAS);
+    set_query_part(add(at, ROLE_CROSS_Q, PARAM_HEADS, C, H * D), H, D);
+    if (config->biases)
+        set_query_part(add(at, ROLE_CROSS_Q_BIAS, PARAM_BIAS, 1, H * D), H, D);
+    set_kv_parts(add(at, ROLE_CROSS_KV, PARAM_HEADS, C, 2 * G * D), G, D);
+    if (config->biases)
+        set_kv_parts(add(at, ROLE_CROSS_KV_BIAS, PARAM_BIAS, 1, 2 * G * D), G, D);
+    add(at, ROLE_CROSS_OUT, PARAM_RESIDUAL, H * D, C)->head_rows = D;
+    if (config->biases)
+        add(at, ROLE_CROSS_OUT_BIAS, PARAM_BIAS, 1, C);
 }
 
 /* Two kinds of slices by turns: heads of a and b columns. */
@@ -129,6 +161,8 @@ static void add_block(Place *at)
         add_mla(at);
     else
         add_heads(at);
+    if (gpt_layer_crosses(config, at->layer))
+        add_cross(at);
     add_norm(at, ROLE_NORM2_GAIN, ROLE_NORM2_BIAS);
     if (config->mlp == MLP_SWIGLU)
         add_linear(at, ROLE_GATE, PARAM_MATRIX, C, F);
@@ -145,6 +179,11 @@ static void build(ParamTable *table, const GptConfig *config)
     add(&at, ROLE_TOKENS, PARAM_EMBEDDING, V, C);
     if (config->position == POSITION_LEARNED)
         add(&at, ROLE_POSITIONS, PARAM_EMBEDDING, config->context, C);
+    for (at.layer = config->layers; at.layer < gpt_blocks(config); at.layer++)
+        add_block(&at);
+    at.layer = -1;
+    if (config->encoder_layers > 0 && config->norm_place == NORM_BEFORE)
+        add_norm(&at, ROLE_ENCODER_NORM_GAIN, ROLE_ENCODER_NORM_BIAS);
     for (at.layer = 0; at.layer < config->layers; at.layer++)
         add_block(&at);
     at.layer = -1;
@@ -234,6 +273,26 @@ static real **pointer_to(GptParams *params, const ParamInfo *info,
         return &block->mla.kv_norm;
     case ROLE_KV_UP:
         return &block->mla.kv_up.weight;
+    case ROLE_CROSS_NORM_GAIN:
+        return &block->cross_norm.gain;
+    case ROLE_CROSS_NORM_BIAS:
+        return &block->cross_norm.bias;
+    case ROLE_CROSS_Q:
+        return &block->cross.q.weight;
+    case ROLE_CROSS_Q_BIAS:
+        return &block->cross.q.bias;
+    case ROLE_CROSS_KV:
+        return &block->cross.kv.weight;
+    case ROLE_CROSS_KV_BIAS:
+        return &block->cross.kv.bias;
+    case ROLE_CROSS_OUT:
+        return &block->cross.out.weight;
+    case ROLE_CROSS_OUT_BIAS:
+        return &block->cross.out.bias;
+    case ROLE_ENCODER_NORM_GAIN:
+        return &params->encoder_norm.gain;
+    case ROLE_ENCODER_NORM_BIAS:
+        return &params->encoder_norm.bias;
     case ROLE_NORM_GAIN:
         return &params->norm.gain;
     case ROLE_NORM_BIAS:
@@ -249,8 +308,8 @@ Status gpt_params_create(GptParams *params, const ParamTable *table,
                          const GptConfig *config, real *buffer, Error *err)
 {
     *params = (GptParams){0};
-    TRY(memory_allocate(&params->blocks, (size_t)config->layers, sizeof *params->blocks,
-                        "the views of the parameters", err));
+    TRY(memory_allocate(&params->blocks, (size_t)gpt_blocks(config),
+                        sizeof *params->blocks, "the views of the parameters", err));
     for (int64_t i = 0; i < table->count; i++) {
         const ParamInfo *info = &table->items[i];
         *pointer_to(params, info, config) = buffer + info->offset;

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "model/attention/cross.h"
 #include "model/attention/heads.h"
 #include "model/attention/mla.h"
 #include "model/base/memory.h"
@@ -51,6 +52,16 @@ typedef enum {
     ROLE_KV_DOWN,
     ROLE_KV_NORM,
     ROLE_KV_UP,
+    ROLE_CROSS_NORM_GAIN,
+    ROLE_CROSS_NORM_BIAS,
+    ROLE_CROSS_Q,
+    ROLE_CROSS_Q_BIAS,
+    ROLE_CROSS_KV,
+    ROLE_CROSS_KV_BIAS,
+    ROLE_CROSS_OUT,
+    ROLE_CROSS_OUT_BIAS,
+    ROLE_ENCODER_NORM_GAIN, /* the encoder's final norm */
+    ROLE_ENCODER_NORM_BIAS,
     ROLE_NORM_GAIN, /* the final norm */
     ROLE_NORM_BIAS,
     ROLE_HEAD,
@@ -71,7 +82,7 @@ typedef struct {
     char name[64]; /* of the family: "transformer.h.0.attn.c_attn.weight" */
     ParamRole role;
     ParamKind kind;
-    int64_t layer;      /* 0 .. L-1, or -1 outside the blocks */
+    int64_t layer;      /* 0 .. L-1, the encoder's L .. L+Le-1; -1 outside the blocks */
     int64_t rows, cols; /* vectors: rows = 1 */
     size_t offset;      /* of its first real in a flat buffer; a multiple of 16 */
     bool is_vector;     /* saved with one dimension */
@@ -93,17 +104,20 @@ typedef struct {
     NormParams norm1;
     HeadsParams attention; /* ATTENTION_HEADS */
     MlaParams mla;         /* ATTENTION_MLA */
+    NormParams cross_norm; /* cross-attention: with an encoder */
+    CrossParams cross;
     NormParams norm2;
     MlpParams mlp;       /* MLP_GELU */
     SwigluParams swiglu; /* MLP_SWIGLU */
 } BlockParams;
 
 typedef struct {
-    real *tokens;        /* W_E (V, C) */
-    real *positions;     /* W_P (T, C), POSITION_LEARNED only */
-    BlockParams *blocks; /* (L), owned */
-    NormParams norm;     /* NORM_BEFORE only */
-    real *head;          /* (V, C): tokens, or with an untied head its own */
+    real *tokens;            /* W_E (V, C) */
+    real *positions;         /* W_P (T, C), POSITION_LEARNED only */
+    BlockParams *blocks;     /* (L + Le), owned; the encoder's last */
+    NormParams encoder_norm; /* NORM_BEFORE only, with an encoder */
+    NormParams norm;         /* NORM_BEFORE only */
+    real *head;              /* (V, C): tokens, or with an untied head its own */
 } GptParams;
 
 /* config must have been checked. */

@@ -9,6 +9,7 @@
 
 static const char WEIGHTS[] = "model.safetensors";
 static const char HEAD[] = "lm_head.weight";
+static const char LOGITS_BIAS[] = "final_logits_bias"; /* couplet's class; always 0 */
 
 /* ---- what the file holds ------------------------------------------------------------ */
 
@@ -23,12 +24,15 @@ typedef struct {
     int64_t count;
     const char *prefix; /* what names may lack */
     const char *tokens; /* the embedding's name, of a tied model; else NULL */
+    int64_t bias;       /* numbers of LOGITS_BIAS; 0: not of this family */
 } SavedList;
 
 static Status list_create(SavedList *list, const ParamTable *table,
                           const GptConfig *config, Error *err)
 {
     *list = (SavedList){.prefix = param_prefix(config->family)};
+    if (config->family == FAMILY_COUPLET)
+        list->bias = config->vocab_size;
     TRY(memory_allocate(&list->items, (size_t)table->count * PARAM_PARTS,
                         sizeof *list->items, "the list of tensors", err));
     for (int64_t i = 0; i < table->count; i++) {
@@ -94,7 +98,8 @@ static Status check_finite(const Gpt *gpt, Error *err)
     return STATUS_OK;
 }
 
-/* The list as tensors to write; those that are not whole are put together in room. */
+/* The list as tensors to write; those that are not whole are put together in room, which
+ * is zeroed. */
 static void fill_tensors(Tensor *tensors, real *room, const SavedList *list,
                          const Gpt *gpt)
 {
@@ -113,19 +118,22 @@ static void fill_tensors(Tensor *tensors, real *room, const SavedList *list,
         }
         tensors[i] = tensor_of_reals(saved->piece.name, data, rank, shape);
     }
+    if (list->bias > 0)
+        tensors[list->count] =
+            tensor_of_reals(LOGITS_BIAS, room, 2, (const int64_t[]){1, list->bias});
 }
 
 static Status write_list(const SavedList *list, const Gpt *gpt, const char *path,
                          Error *err)
 {
     const Metadata metadata = {"format", "pt"}; /* transformers refuses files without */
-    size_t numbers = 0;
+    size_t numbers = (size_t)list->bias;
     for (int64_t i = 0; i < list->count; i++) {
         const Saved *saved = &list->items[i];
         if (!is_whole(saved))
             numbers += (size_t)(saved->info->rows * saved->piece.cols);
     }
-    size_t count = (size_t)list->count;
+    size_t count = (size_t)list->count + (list->bias > 0);
     Tensor *tensors;
     real *room = NULL;
     TRY(memory_allocate(&tensors, count, sizeof *tensors, "the list of tensors", err));
@@ -186,12 +194,13 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* Constants that PyTorch's modules carry along: the causal mask and its fill value, and
- * the frequencies of RoPE. */
+/* Constants that PyTorch's modules carry along: the causal mask and its fill value, the
+ * frequencies of RoPE, sinusoidal positions. */
 static bool is_buffer(const char *name)
 {
     return ends_with(name, ".attn.bias") || ends_with(name, ".attn.masked_bias") ||
-           ends_with(name, ".rotary_emb.inv_freq");
+           ends_with(name, ".rotary_emb.inv_freq") ||
+           ends_with(name, "coder.embed_positions.weight");
 }
 
 /* Whether a tensor stands under this name, and not under the full one besides. */
@@ -216,7 +225,8 @@ static Status check_no_others(const SavedList *list, const SafeTensors *file,
     for (size_t i = 0; i < file->count; i++) {
         const char *name = file->tensors[i].name;
         bool tied_head = list->tokens != NULL && strcmp(name, HEAD) == 0;
-        if (!is_buffer(name) && !tied_head && !is_expected(list, file, name))
+        bool bias = list->bias > 0 && strcmp(name, LOGITS_BIAS) == 0;
+        if (!is_buffer(name) && !tied_head && !bias && !is_expected(list, file, name))
             return error_set(err, STATUS_INPUT,
                              "%s: tensor \"%.200s\" has no place in the model that "
                              "config.json describes",
@@ -258,6 +268,28 @@ static Status check_tied_head(const SavedList *list, const SafeTensors *file,
                          "is tied to its embedding",
                          file->path, HEAD, name);
     return STATUS_OK;
+}
+
+static Status check_bias(const SavedList *list, const SafeTensors *file, Error *err)
+{
+    if (list->bias == 0 || safetensors_find(file, LOGITS_BIAS) == NULL)
+        return STATUS_OK;
+    real *values;
+    const int64_t shape[2] = {1, list->bias};
+    TRY(safetensors_expect_real(file, LOGITS_BIAS, 2, shape, err));
+    TRY(memory_allocate(&values, (size_t)list->bias, sizeof *values, "a bias", err));
+    Status status =
+        safetensors_read_real(values, file, LOGITS_BIAS, 2, shape, true, err);
+    for (int64_t i = 0; status == STATUS_OK && i < list->bias; i++) {
+        if (values[i] != 0)
+            status =
+                error_set(err, STATUS_INPUT,
+                          "%s: tensor \"%s\": number %lld is %g, but this model's "
+                          "head has no bias",
+                          file->path, LOGITS_BIAS, (long long)i, (double)values[i]);
+    }
+    memory_free(values);
+    return status;
 }
 
 /* room has as many numbers as the largest tensor that is not whole. */
@@ -311,6 +343,8 @@ static Status check_file(const GptConfig *config, const SafeTensors *file, Error
         status = check_shapes(&list, file, err);
         if (status == STATUS_OK)
             status = check_tied_head(&list, file, err);
+        if (status == STATUS_OK)
+            status = check_bias(&list, file, err);
         list_destroy(&list);
     }
     param_table_destroy(&table);

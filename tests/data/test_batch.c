@@ -220,31 +220,31 @@ static void slices_put_together_are_the_batch(void **state)
     RowBatch batch;
     MUST(batch_stream_open(&stream, &fixture.set, &fixture.tokenizer, &TRAINING, NULL));
     MUST(batch_stream_next(&stream, 13, &batch, NULL));
-    int64_t starts[512];
-    assert_true(batch.batch.segments < 512);
+    BatchSlice room;
+    MUST(batch_slice_create(&room, batch.batch.segments, NULL));
     int64_t tokens = 0;
     int64_t segments = 0;
     for (int64_t row = 0; row < batch.rows; row += 4) {
         int64_t rows = batch.rows - row < 4 ? batch.rows - row : 4;
-        TokenBatch slice;
-        batch_slice(&slice, starts, &batch, row, rows);
-        assert_ptr_equal(slice.ids, batch.batch.ids + tokens);
-        assert_ptr_equal(slice.targets, batch.batch.targets + tokens);
-        assert_ptr_equal(slice.positions, batch.batch.positions + tokens);
-        assert_int_equal(slice.starts[0], 0);
-        for (int64_t s = 0; s < slice.segments; s++)
-            assert_int_equal(slice.starts[s + 1] - slice.starts[s],
+        const TokenBatch *slice = batch_slice(&room, &batch, row, rows);
+        assert_null(slice->source);
+        assert_ptr_equal(slice->ids, batch.batch.ids + tokens);
+        assert_ptr_equal(slice->targets, batch.batch.targets + tokens);
+        assert_ptr_equal(slice->positions, batch.batch.positions + tokens);
+        assert_int_equal(slice->starts[0], 0);
+        for (int64_t s = 0; s < slice->segments; s++)
+            assert_int_equal(slice->starts[s + 1] - slice->starts[s],
                              batch.batch.starts[segments + s + 1] -
                                  batch.batch.starts[segments + s]);
-        assert_int_equal(slice.starts[slice.segments], slice.tokens);
-        tokens += slice.tokens;
-        segments += slice.segments;
+        assert_int_equal(slice->starts[slice->segments], slice->tokens);
+        tokens += slice->tokens;
+        segments += slice->segments;
     }
     assert_int_equal(tokens, batch.batch.tokens);
     assert_int_equal(segments, batch.batch.segments);
-    TokenBatch empty;
-    batch_slice(&empty, starts, &batch, batch.rows, 0);
-    assert_int_equal(empty.tokens, 0);
+    const TokenBatch *empty = batch_slice(&room, &batch, batch.rows, 0);
+    assert_int_equal(empty->tokens, 0);
+    batch_slice_destroy(&room);
     batch_stream_close(&stream);
     fixture_free(&fixture);
 }

@@ -64,27 +64,25 @@ static uint64_t hash_tokens(uint64_t hash, const TokenBatch *batch)
     return hash;
 }
 
-static uint64_t hash_batch(const PairBatch *batch)
+static uint64_t hash_batch(const RowBatch *batch, const uint32_t *number)
 {
-    uint64_t hash = hash_tokens(1, &batch->source);
-    hash = hash_tokens(hash, &batch->target);
-    for (int64_t s = 0; s < batch->pairs; s++)
-        hash = rng_hash(hash, batch->number[s]);
+    uint64_t hash = hash_tokens(1, batch->batch.source);
+    hash = hash_tokens(hash, &batch->batch);
+    for (int64_t s = 0; s < batch->rows; s++)
+        hash = rng_hash(hash, number[s]);
     return hash;
 }
 
 /* The picture in data/pair_batch.h, token by token. */
-static void check_batch(const PairBatch *batch)
+static void check_pairs(const TokenBatch *target, int64_t pairs, const uint32_t *number)
 {
-    const TokenBatch *source = &batch->source;
-    const TokenBatch *target = &batch->target;
-    assert_int_equal(source->segments, batch->pairs);
-    assert_int_equal(target->segments, batch->pairs);
-    assert_int_equal(source->tokens, batch->targets);
-    assert_int_equal(target->tokens, batch->targets);
+    const TokenBatch *source = target->source;
+    assert_int_equal(source->segments, pairs);
+    assert_int_equal(target->segments, pairs);
+    assert_int_equal(source->tokens, target->tokens);
     int64_t at = 0;
-    for (int64_t s = 0; s < batch->pairs; s++) {
-        int64_t pair = batch->number[s];
+    for (int64_t s = 0; s < pairs; s++) {
+        int64_t pair = number[s];
         int64_t n = width_of(pair);
         assert_int_equal(source->starts[s], at);
         assert_int_equal(target->starts[s], at);
@@ -100,9 +98,18 @@ static void check_batch(const PairBatch *batch)
             assert_int_equal(target->positions[at], i);
         }
     }
-    assert_int_equal(source->starts[batch->pairs], at);
-    assert_int_equal(target->starts[batch->pairs], at);
-    assert_int_equal(batch->targets, at);
+    assert_int_equal(source->starts[pairs], at);
+    assert_int_equal(target->starts[pairs], at);
+    assert_int_equal(target->tokens, at);
+}
+
+/* ... and every pair a row. */
+static void check_batch(const RowBatch *batch, const uint32_t *number)
+{
+    check_pairs(&batch->batch, batch->rows, number);
+    assert_int_equal(batch->targets, batch->batch.tokens);
+    for (int64_t r = 0; r <= batch->rows; r++)
+        assert_int_equal(batch->row_segments[r], r);
 }
 
 static void every_pair_comes_once_an_epoch_in_batches_of_any_size(void **state)
@@ -114,24 +121,24 @@ static void every_pair_comes_once_an_epoch_in_batches_of_any_size(void **state)
         for (int shuffle = 0; shuffle < 2; shuffle++) {
             PairOptions options = {.seed = 3, .shuffle = shuffle};
             PairStream stream;
-            PairBatch batch;
+            RowBatch batch;
             MUST(pair_stream_open(&stream, &fixture.set, &options, NULL));
             int found[50] = {0};
             int64_t pair = 0;
             do {
                 MUST(pair_stream_range(&stream, pair, size, &batch, NULL));
-                check_batch(&batch);
-                for (int64_t s = 0; s < batch.pairs; s++) {
-                    found[batch.number[s]]++;
+                check_batch(&batch, stream.number);
+                for (int64_t s = 0; s < batch.rows; s++) {
+                    found[stream.number[s]]++;
                     if (!shuffle)
-                        assert_int_equal(batch.number[s], pair + s);
+                        assert_int_equal(stream.number[s], pair + s);
                 }
-                pair += batch.pairs;
-            } while (batch.pairs > 0);
+                pair += batch.rows;
+            } while (batch.rows > 0);
             for (int i = 0; i < 50; i++)
                 assert_int_equal(found[i], 1);
             MUST(pair_stream_range(&stream, 1000, 5, &batch, NULL));
-            assert_int_equal(batch.pairs, 0);
+            assert_int_equal(batch.rows, 0);
             pair_stream_close(&stream);
         }
     }
@@ -144,19 +151,19 @@ static void batches_run_on_over_the_end_of_an_epoch(void **state)
     Fixture fixture;
     fixture_make(&fixture, 20);
     PairStream stream;
-    PairBatch batch;
+    RowBatch batch;
     MUST(pair_stream_open(&stream, &fixture.set, &TRAINING, NULL));
     MUST(pair_stream_next(&stream, 61, &batch, NULL));
-    check_batch(&batch);
-    assert_int_equal(batch.pairs, 61);
+    check_batch(&batch, stream.number);
+    assert_int_equal(batch.rows, 61);
     assert_int_equal(stream.epoch, 3);
     assert_int_equal(stream.pair, 1);
     int moved = 0;
     for (int epoch = 0; epoch < 3; epoch++) {
         int found[20] = {0};
         for (int i = 0; i < 20; i++) {
-            found[batch.number[epoch * 20 + i]]++;
-            moved += batch.number[epoch * 20 + i] != batch.number[i];
+            found[stream.number[epoch * 20 + i]]++;
+            moved += stream.number[epoch * 20 + i] != stream.number[i];
         }
         for (int i = 0; i < 20; i++)
             assert_int_equal(found[i], 1);
@@ -172,17 +179,17 @@ static void a_stream_resumed_at_its_state_gives_the_same_bits(void **state)
     Fixture fixture;
     fixture_make(&fixture, 45);
     PairStream whole, resumed;
-    PairBatch batch;
+    RowBatch batch;
     MUST(pair_stream_open(&whole, &fixture.set, &TRAINING, NULL));
     for (int step = 0; step < 40; step++) {
         uint64_t epoch = whole.epoch;
         int64_t pair = whole.pair;
         MUST(pair_stream_next(&whole, 7, &batch, NULL));
-        uint64_t hash = hash_batch(&batch);
+        uint64_t hash = hash_batch(&batch, whole.number);
         MUST(pair_stream_open(&resumed, &fixture.set, &TRAINING, NULL));
         MUST(pair_stream_seek(&resumed, epoch, pair, NULL));
         MUST(pair_stream_next(&resumed, 7, &batch, NULL));
-        assert_true(hash_batch(&batch) == hash);
+        assert_true(hash_batch(&batch, resumed.number) == hash);
         assert_int_equal(resumed.epoch, whole.epoch);
         assert_int_equal(resumed.pair, whole.pair);
         pair_stream_close(&resumed);
@@ -201,10 +208,10 @@ static void a_seed_is_an_order_of_its_own(void **state)
     for (uint64_t seed = 0; seed < 4; seed++) {
         PairOptions options = {.seed = seed / 2, .shuffle = true};
         PairStream stream;
-        PairBatch batch;
+        RowBatch batch;
         MUST(pair_stream_open(&stream, &fixture.set, &options, NULL));
         MUST(pair_stream_next(&stream, 40, &batch, NULL));
-        hashes[seed] = hash_batch(&batch);
+        hashes[seed] = hash_batch(&batch, stream.number);
         pair_stream_close(&stream);
     }
     assert_true(hashes[0] == hashes[1] && hashes[2] == hashes[3]);
@@ -218,15 +225,15 @@ static void a_look_at_a_range_does_not_move_the_stream(void **state)
     Fixture fixture;
     fixture_make(&fixture, 30);
     PairStream plain, looking;
-    PairBatch batch;
+    RowBatch batch;
     MUST(pair_stream_open(&plain, &fixture.set, &TRAINING, NULL));
     MUST(pair_stream_open(&looking, &fixture.set, &TRAINING, NULL));
     for (int step = 0; step < 12; step++) {
         MUST(pair_stream_next(&plain, 8, &batch, NULL));
-        uint64_t hash = hash_batch(&batch);
+        uint64_t hash = hash_batch(&batch, plain.number);
         MUST(pair_stream_range(&looking, step, 11, &batch, NULL));
         MUST(pair_stream_next(&looking, 8, &batch, NULL));
-        assert_true(hash_batch(&batch) == hash);
+        assert_true(hash_batch(&batch, looking.number) == hash);
     }
     pair_stream_close(&plain);
     pair_stream_close(&looking);
@@ -239,7 +246,7 @@ static void a_state_of_another_set_is_refused(void **state)
     Fixture fixture;
     fixture_make(&fixture, 10);
     PairStream stream;
-    PairBatch batch;
+    RowBatch batch;
     MUST(pair_stream_open(&stream, &fixture.set, &TRAINING, NULL));
     assert_int_equal(pair_stream_seek(&stream, 2, 11, NULL), STATUS_INPUT);
     assert_int_equal(pair_stream_seek(&stream, 2, -1, NULL), STATUS_INPUT);
@@ -249,7 +256,7 @@ static void a_state_of_another_set_is_refused(void **state)
     assert_int_equal(stream.epoch, 3);
     MUST(pair_stream_seek(&stream, UINT64_MAX, 0, NULL));
     MUST(pair_stream_next(&stream, 10, &batch, NULL));
-    check_batch(&batch);
+    check_batch(&batch, stream.number);
     pair_stream_close(&stream);
     PairSet empty = {.offsets = fixture.set.offsets};
     assert_int_equal(pair_stream_open(&stream, &empty, &TRAINING, NULL), STATUS_INPUT);
@@ -262,27 +269,26 @@ static void slices_put_together_are_the_batch(void **state)
     Fixture fixture;
     fixture_make(&fixture, 40);
     PairStream stream;
-    PairBatch batch;
+    RowBatch batch;
+    BatchSlice slice;
+    MUST(batch_slice_create(&slice, 8, NULL));
     MUST(pair_stream_open(&stream, &fixture.set, &TRAINING, NULL));
     MUST(pair_stream_next(&stream, 33, &batch, NULL));
-    int64_t starts[64];
     int64_t tokens = 0;
     for (int64_t first = 0; first < 33; first += 8) {
         int64_t pairs = 33 - first < 8 ? 33 - first : 8;
-        PairBatch slice;
-        pair_slice(&slice, starts, &batch, first, pairs);
-        check_batch(&slice);
-        assert_int_equal(slice.pairs, pairs);
-        assert_ptr_equal(slice.source.ids, batch.source.ids + tokens);
-        assert_ptr_equal(slice.target.ids, batch.target.ids + tokens);
-        assert_ptr_equal(slice.number, batch.number + first);
-        tokens += slice.targets;
+        const TokenBatch *cut = batch_slice(&slice, &batch, first, pairs);
+        check_pairs(cut, pairs, stream.number + first);
+        assert_ptr_equal(cut->source->ids, batch.batch.source->ids + tokens);
+        assert_ptr_equal(cut->ids, batch.batch.ids + tokens);
+        tokens += cut->tokens;
     }
     assert_int_equal(tokens, batch.targets);
-    PairBatch empty;
-    pair_slice(&empty, starts, &batch, 33, 0);
-    assert_int_equal(empty.targets, 0);
+    const TokenBatch *empty = batch_slice(&slice, &batch, 33, 0);
+    assert_int_equal(empty->tokens, 0);
+    assert_int_equal(empty->source->tokens, 0);
     pair_stream_close(&stream);
+    batch_slice_destroy(&slice);
     fixture_free(&fixture);
 }
 

@@ -267,9 +267,9 @@ static void evaluate_split(Dist *dist, void *context)
     Evaluations *evaluations = context;
     Passes passes;
     TINY_MUST(passes_create(&passes, &evaluations->gpt->config, 20, err));
-    TINY_MUST(evaluate_part(&evaluations->results[dist->rank], evaluations->gpt,
-                            &passes, &fixture.set.held_out.view, &fixture.set.tokenizer,
-                            dist, err));
+    RowSet rows = rows_of_poems(&fixture.set.held_out.view);
+    TINY_MUST(evaluate_rows(&evaluations->results[dist->rank], evaluations->gpt,
+                            &passes, &rows, &fixture.set.tokenizer, dist, err));
     passes_destroy(&passes);
 }
 

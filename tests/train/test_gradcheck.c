@@ -169,15 +169,15 @@ static void samples_are_as_many_as_asked_for(void **state)
 
 #ifdef JUEJU_REAL_DOUBLE
 
-/* All tensors of the table and the input embedding, all elements of each. */
-static void check_model(const GradcheckOptions *options)
+/* Of `rows` tensors and inputs, all elements of each. */
+static void check_rows(const GradcheckOptions *options, int64_t rows)
 {
     GradcheckReport report;
     Error err = {0};
     Status status = gradcheck_model(&report, options, &err);
     if (status != STATUS_OK)
         fail_msg("%s", err.message);
-    assert_int_equal(report.count, 4 + 12 * options->config.layers + 1);
+    assert_int_equal(report.count, rows);
     double worst = 0;
     for (int64_t i = 0; i < report.count; i++) {
         const GradcheckRow *row = &report.rows[i];
@@ -190,6 +190,12 @@ static void check_model(const GradcheckOptions *options)
     assert_true(report.rows[report.worst].worst >= worst);
     assert_true(worst > 0); /* something was compared */
     gradcheck_report_free(&report);
+}
+
+/* All tensors of the table and the input embedding. */
+static void check_model(const GradcheckOptions *options)
+{
+    check_rows(options, 4 + 12 * options->config.layers + 1);
 }
 
 static void every_gradient_of_the_model_is_right(void **state)
@@ -227,6 +233,42 @@ static void so_are_those_of_other_shapes(void **state)
     }
 }
 
+/* L2 Le1: norms before and after the sublayers, then with all other switches turned. */
+static void so_are_those_of_an_encoder_and_a_decoder(void **state)
+{
+    (void)state;
+    enum { ENCODER = 12, DECODER = 20, OUTSIDE = 1 + 4 };
+    for (int i = 0; i < 3; i++) {
+        GptConfig defaults = gradcheck_defaults().config;
+        GradcheckOptions options = {.config = gpt_config_open(FAMILY_COUPLET),
+                                    .seed = 3};
+        GptConfig *config = &options.config;
+        config->vocab_size = defaults.vocab_size;
+        config->context = 7;
+        config->width = defaults.width;
+        config->layers = 2;
+        config->encoder_layers = 1;
+        config->heads = defaults.heads;
+        config->mlp_width = defaults.mlp_width;
+        config->dropout = defaults.dropout;
+        int64_t rows = OUTSIDE + ENCODER + 2 * DECODER;
+        if (i == 1) {
+            config->norm_place = NORM_AFTER; /* no last norms */
+            rows -= 4;
+        }
+        if (i == 2) {
+            config->kv_heads = 1;
+            config->norm = NORM_RMS;
+            config->mlp = MLP_SWIGLU;
+            config->biases = false;
+            config->position = POSITION_ROPE;
+            config->head_size = 6;
+            rows = 1 + 2 + 7 + 2 * 11;
+        }
+        check_rows(&options, rows);
+    }
+}
+
 #endif
 
 static void sizes_that_cannot_be_are_refused(void **state)
@@ -255,6 +297,7 @@ int main(void)
 #ifdef JUEJU_REAL_DOUBLE
         cmocka_unit_test(every_gradient_of_the_model_is_right),
         cmocka_unit_test(so_are_those_of_other_shapes),
+        cmocka_unit_test(so_are_those_of_an_encoder_and_a_decoder),
 #endif
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
     };

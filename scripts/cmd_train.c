@@ -236,7 +236,7 @@ static Status check_folder(const TrainValues *values, const char *out, const cha
 
 static Status run_trainer(Trainer *trainer, const TrainValues *values,
                           const PreparedSet *set, const char *out, const char *last,
-                          const Dist *dist, Error *err)
+                          Dist *dist, Error *err)
 {
     char machine[512];
     if (values->resume)

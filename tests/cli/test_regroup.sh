@@ -39,7 +39,8 @@ train --resume-from "$work/mha-kv2"
 check "train --resume-from" [ "$code" -eq 0 ]
 check "... into a folder of its own" [ -s "$work/mha-kv2-trained/last/model.safetensors" ]
 kv_heads() {
-    "$jueju" kv "$1/config.json" --json | sed -n 's/.*"kv_heads": *\([0-9]*\).*/\1/p'
+    "$jueju" kv "$1/config.json" --json 2>"$work/notes" |
+        sed -n 's/"sources".*//; s/.*"kv_heads": *\([0-9]*\).*/\1/p'
 }
 check "... with the groups" [ "$(kv_heads "$work/mha-kv2-trained/last")" = 2 ]
 train --resume-from "$work/mha-kv2" --steps 8 --out "$work/whole"

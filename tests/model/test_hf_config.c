@@ -435,6 +435,37 @@ static void layers_with_windows_may_have_other_heads(void **state)
     assert_int_equal(config.shape.kv_heads, 2);
 }
 
+/* Inside, else at the top of the file, else as the family has it. */
+static void the_head_is_tied_where_a_file_says_so(void **state)
+{
+    (void)state;
+#define BLOCKS                                                                         \
+    "'num_hidden_layers':1,'num_attention_heads':2,'num_key_value_heads':2,"           \
+    "'hidden_size':64,'intermediate_size':8,'vocab_size':100"
+    static const struct {
+        const char *text;
+        bool tied;
+    } FILES[] = {
+        {"{'model_type':'llama'," BLOCKS "}", false},
+        {"{'model_type':'llama','tie_word_embeddings':true," BLOCKS "}", true},
+        {"{'model_type':'gemma'," BLOCKS "}", true},
+        {"{'model_type':'gemma','tie_word_embeddings':false," BLOCKS "}", false},
+        {"{'tie_word_embeddings':true,'text_config':{'model_type':'llama'," BLOCKS "}}",
+         true},
+        {"{'tie_word_embeddings':true,'text_config':{'model_type':'llama',"
+         "'tie_word_embeddings':false," BLOCKS "}}",
+         false},
+    };
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
+        HfConfig config;
+        MemoryParameters parameters;
+        read_quoted(&config, FILES[i].text);
+        assert_int_equal(memory_parameters(&parameters, &config.shape, NULL),
+                         STATUS_OK);
+        assert_int_equal(parameters.embedding, (FILES[i].tied ? 1 : 2) * 64 * 100);
+    }
+}
+
 static void the_type_of_numbers_is_read_where_it_stands(void **state)
 {
     (void)state;
@@ -755,6 +786,7 @@ int main(void)
         cmocka_unit_test(one_model_in_many_spellings),
         cmocka_unit_test(every_way_to_say_which_layers),
         cmocka_unit_test(layers_with_windows_may_have_other_heads),
+        cmocka_unit_test(the_head_is_tied_where_a_file_says_so),
         cmocka_unit_test(the_type_of_numbers_is_read_where_it_stands),
         cmocka_unit_test(what_a_file_leaves_open_is_noted),
         cmocka_unit_test(guesses_are_refused),

@@ -299,6 +299,8 @@ static void counts_that_leave_64_bits_are_refused(void **state)
     assert_int_equal(cache.total, 2 * most.tokens);
     most.batch = 2;
     assert_int_equal(memory_cache(&cache, &small, &most, NULL), STATUS_INPUT);
+    most = (MemoryUse){(int64_t)1 << 62, 4, 1, 8}; /* wraps around to 0 rows */
+    assert_int_equal(memory_cache(&cache, &small, &most, NULL), STATUS_INPUT);
 
     MemoryParameters parameters;
     MemoryShape *wide = &shapes[0];

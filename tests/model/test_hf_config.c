@@ -208,7 +208,8 @@ static void eight_kv_heads_on_sixteen_cards_are_copied(void **state)
     assert_int_equal(cache_of(&config, 4096, 1, 64).card_total, on_eight);
 }
 
-/* Numbers of weights as their publishers give them (of the language model alone). */
+/* Known numbers of weights, of the language model alone; tests/configs/README.md says how
+ * far they are independent of the count. */
 static void weights_are_counted_to_the_last_one(void **state)
 {
     (void)state;

@@ -359,7 +359,9 @@ static void an_update_is_its_definition(void **state)
     fill(g, ROWS * STRIDE, 1, 3);
     memcpy(w0, w, sizeof w);
     memcpy(m0, m, sizeof m);
-    muon_update(w, m, g, STRIDE, ROWS, COLS, &options, scratch);
+    MuonShape shape = {
+        .rows = ROWS, .stride = STRIDE, .slices = 1, .width = COLS, .step = COLS};
+    muon_update(w, m, g, &shape, &options, scratch);
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLS; j++) {
             int at = i * STRIDE + j;

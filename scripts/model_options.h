@@ -84,6 +84,8 @@ typedef struct {
                    "the output head is the token embedding"),                          \
         MODEL_FLAG("scaled-scores", MODEL_FIELD(type, member, scaled_scores),          \
                    "scores times 1/sqrt(D)"),                                          \
+        MODEL_FLAG("scaled-embedding", MODEL_FIELD(type, member, scaled_embedding),    \
+                   "token embeddings times sqrt(C), in family couplet"),               \
         MODEL_FLAG("scaled-residual", MODEL_FIELD(type, member, scaled_residual),      \
                    "start values of residual projections times 1/sqrt(2L)"),           \
         MODEL_INT("window", 0, MODEL_FIELD(type, member, window), "N",                 \

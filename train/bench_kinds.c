@@ -27,9 +27,9 @@ static const BlockParams *first_grads(const PhaseWork *w)
 
 static void embed(PhaseWork *w)
 {
-    embedding_forward(w->narrow, w->params->tokens, gpt_positions(w->gpt), w->ids,
+    embedding_forward(w->narrow, w->params->tokens, 1, gpt_positions(w->gpt), w->ids,
                       w->places, w->N, w->C);
-    embedding_backward(w->grads.tokens, w->grads.positions, w->narrow, w->ids,
+    embedding_backward(w->grads.tokens, 1, w->grads.positions, w->narrow, w->ids,
                        w->places, w->N, w->C);
 }
 

@@ -37,6 +37,7 @@ GptConfig gpt_config_open(Family family)
         .biases = !modern,
         .tied = true,
         .scaled_scores = true,
+        .scaled_embedding = couplet,
         .scaled_residual = true,
         .q_rank = -1,
         .rope_size = -1,
@@ -239,6 +240,10 @@ static Status check_encoder(const GptConfig *config, Error *err)
                          "the family \"%s\" has no encoder: encoder_layers must be 0, "
                          "but it is %lld",
                          FAMILY_NAMES[config->family], (long long)Le);
+    if (config->family != FAMILY_COUPLET && config->scaled_embedding)
+        return error_set(err, STATUS_USAGE,
+                         "the family \"%s\" does not scale its embedding",
+                         FAMILY_NAMES[config->family]);
     if (config->family != FAMILY_COUPLET)
         return STATUS_OK;
     TRY(check_range("the number of the encoder's layers (encoder_layers)", Le, 1,
@@ -318,20 +323,20 @@ const char *gpt_config_advice(const GptConfig *config, char *text, size_t size)
 
 bool gpt_config_equal(const GptConfig *a, const GptConfig *b)
 {
-    bool same = a->family == b->family && a->vocab_size == b->vocab_size &&
-                a->context == b->context && a->width == b->width &&
-                a->layers == b->layers && a->encoder_layers == b->encoder_layers &&
-                a->heads == b->heads && a->mlp_width == b->mlp_width &&
-                a->kv_heads == b->kv_heads && a->head_size == b->head_size &&
-                a->norm == b->norm && a->norm_place == b->norm_place &&
-                a->position == b->position &&
-                (a->position != POSITION_ROPE || a->rope_theta == b->rope_theta) &&
-                a->mlp == b->mlp && a->attention == b->attention &&
-                a->biases == b->biases && a->tied == b->tied &&
-                a->scaled_scores == b->scaled_scores && a->q_rank == b->q_rank &&
-                a->kv_rank == b->kv_rank && a->nope_size == b->nope_size &&
-                a->rope_size == b->rope_size && a->value_size == b->value_size &&
-                a->window == b->window && a->norm_eps == b->norm_eps;
+    bool same =
+        a->family == b->family && a->vocab_size == b->vocab_size &&
+        a->context == b->context && a->width == b->width && a->layers == b->layers &&
+        a->encoder_layers == b->encoder_layers && a->heads == b->heads &&
+        a->mlp_width == b->mlp_width && a->kv_heads == b->kv_heads &&
+        a->head_size == b->head_size && a->norm == b->norm &&
+        a->norm_place == b->norm_place && a->position == b->position &&
+        (a->position != POSITION_ROPE || a->rope_theta == b->rope_theta) &&
+        a->mlp == b->mlp && a->attention == b->attention && a->biases == b->biases &&
+        a->tied == b->tied && a->scaled_scores == b->scaled_scores &&
+        a->scaled_embedding == b->scaled_embedding && a->q_rank == b->q_rank &&
+        a->kv_rank == b->kv_rank && a->nope_size == b->nope_size &&
+        a->rope_size == b->rope_size && a->value_size == b->value_size &&
+        a->window == b->window && a->norm_eps == b->norm_eps;
     for (int64_t l = 0; same && l < a->layers; l++) {
         if (a->sliding[l] != b->sliding[l] || a->removed[l] != b->removed[l])
             return false;

@@ -76,10 +76,11 @@ typedef struct {
     double rope_theta;
     MlpKind mlp;
     AttentionKind attention;
-    bool biases;          /* in every linear layer of the blocks; MLA has none */
-    bool tied;            /* output head = token embedding */
-    bool scaled_scores;   /* 1/sqrt(D); off only to see what happens then */
-    bool scaled_residual; /* init: residual projections times 1/sqrt(2L) */
+    bool biases;           /* in every linear layer of the blocks; MLA has none */
+    bool tied;             /* output head = token embedding */
+    bool scaled_scores;    /* 1/sqrt(D); off only to see what happens then */
+    bool scaled_embedding; /* the embedding times sqrt(C); with an encoder only */
+    bool scaled_residual;  /* init: residual projections times 1/sqrt(2L) */
     /* ATTENTION_MLA: model/attention/mla.h's Rq, R, P, O, E; otherwise all 0. */
     int64_t q_rank, kv_rank, nope_size, rope_size, value_size;
     int64_t window; /* tokens that a sliding layer sees; 0: there is none */

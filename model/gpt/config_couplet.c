@@ -24,7 +24,8 @@ void config_couplet_set(json_t *object, const GptConfig *config)
     json_object_set_new(object, "dropout", json_real(config->dropout));
     json_object_set_new(object, "attention_dropout", json_real(0));
     json_object_set_new(object, "activation_dropout", json_real(0));
-    json_object_set_new(object, "scale_embedding", json_false());
+    json_object_set_new(object, "scale_embedding",
+                        json_boolean(config->scaled_embedding));
     json_object_set_new(object, "is_encoder_decoder", json_true());
 }
 
@@ -59,7 +60,6 @@ static Status read_both(int64_t *value, const json_t *object, const char *decode
 Status config_couplet_read(GptConfig *config, const json_t *object, const char *path,
                            Error *err)
 {
-    bool scaled = false;
     TRY(read_size(&config->context, object, "max_position_embeddings", path, err));
     TRY(read_size(&config->width, object, "d_model", path, err));
     TRY(read_size(&config->layers, object, "decoder_layers", path, err));
@@ -71,11 +71,8 @@ Status config_couplet_read(GptConfig *config, const json_t *object, const char *
     if (json_has(object, "dropout"))
         TRY(json_get_real(&config->dropout, object, "dropout", 0, 1, path, err));
     if (json_has(object, "scale_embedding"))
-        TRY(json_get_bool(&scaled, object, "scale_embedding", path, err));
-    if (scaled)
-        return error_set(err, STATUS_INPUT,
-                         "%s: \"scale_embedding\": this model only knows false, found "
-                         "true",
-                         path);
+        return json_get_bool(&config->scaled_embedding, object, "scale_embedding", path,
+                             err);
+    config->scaled_embedding = false; /* the class's default */
     return STATUS_OK;
 }

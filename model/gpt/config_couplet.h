@@ -5,7 +5,7 @@
  *   H            decoder_attention_heads, encoder_attention_heads
  *   F            decoder_ffn_dim, encoder_ffn_dim
  *   dropout      dropout; on attention weights and inside the MLP there is none
- *   embedding    scale_embedding is false
+ *   embedding    scale_embedding: times sqrt(C)
  *
  * Both stacks have the same H and F. */
 #ifndef JUEJU_MODEL_GPT_CONFIG_COUPLET_H

@@ -54,8 +54,8 @@ const real *encoder_forward(const Gpt *gpt, EncoderWork *work,
     GptDropout own = source_dropout(dropout);
     BlockPass pass = {.gpt = gpt, .scratch = scratch, .batch = source, .dropout = &own};
     /* 1 */
-    embedding_forward(work->streams[0], gpt->params.tokens, gpt_positions(gpt),
-                      source->ids, source->positions, M, C);
+    embedding_forward(work->streams[0], gpt->params.tokens, gpt_embedding_scale(config),
+                      gpt_positions(gpt), source->ids, source->positions, M, C);
     gpt_dropout_apply(work->streams[0], &own, SOURCE_SITE, M, C);
     /* 2 */
     for (int64_t l = 0; l < Le; l++)
@@ -93,8 +93,8 @@ void encoder_backward(const Gpt *gpt, const GptParams *grads, EncoderWork *work,
     for (int64_t l = Le - 1; l >= 0; l--)
         block_backward(d, &grads->blocks[L + l], &work->blocks[l], work->streams[l],
                        L + l, &pass);
-    /* 1  x = dropout(W_E[id] + W_P[position]) */
+    /* 1  x = dropout(s W_E[id] + W_P[position]) */
     gpt_dropout_apply(d, &own, SOURCE_SITE, M, C);
-    embedding_backward(grads->tokens, grads->positions, d, source->ids,
-                       source->positions, M, C);
+    embedding_backward(grads->tokens, gpt_embedding_scale(config), grads->positions, d,
+                       source->ids, source->positions, M, C);
 }

@@ -2,7 +2,7 @@
  * once. Vaswani et al. 2017, section 3.1; with norms before the sublayers a last norm, as
  * Pegasus has it (Zhang et al. 2019, arXiv:1912.08777).
  *
- *   1  x = dropout(W_E[id] + W_P[position])      the decoder's own tables
+ *   1  x = dropout(s W_E[id] + W_P[position])    the decoder's own tables
  *   2  for each of the Le blocks: x = block(x)   without a mask, model/gpt/block.h
  *   3  e = Norm(x)                               pre-norm; post-norm: e = x
  *

@@ -158,6 +158,11 @@ MlaShape gpt_mla_shape(const GptConfig *config, const GptTables *tables, int64_t
                       .rope = tables != NULL ? tables->rope : NULL};
 }
 
+real gpt_embedding_scale(const GptConfig *config)
+{
+    return config->scaled_embedding ? (real)sqrt((double)config->width) : 1;
+}
+
 const real *gpt_positions(const Gpt *gpt)
 {
     return gpt->tables.sinusoids != NULL ? gpt->tables.sinusoids
@@ -260,8 +265,8 @@ static const real *forward(const Gpt *gpt, GptWork *work, const TokenBatch *batc
     }
     BlockPass pass = decoder_pass(gpt, work, batch, dropout);
     /* 1 */
-    embedding_forward(work->streams[0], params->tokens, gpt_positions(gpt), batch->ids,
-                      batch->positions, N, C);
+    embedding_forward(work->streams[0], params->tokens, gpt_embedding_scale(config),
+                      gpt_positions(gpt), batch->ids, batch->positions, N, C);
     gpt_dropout_apply(work->streams[0], dropout, 0, N, C);
     /* 2 */
     for (int64_t l = 0; l < config->layers; l++)
@@ -313,10 +318,10 @@ GptLoss gpt_train_pass(const Gpt *gpt, const GptParams *grads, GptWork *work,
     for (int64_t l = L - 1; l >= 0; l--)
         block_backward(d, &grads->blocks[l], &work->blocks[l], work->streams[l], l,
                        &pass);
-    /* 1  x = dropout(W_E[id] + W_P[position]) */
+    /* 1  x = dropout(s W_E[id] + W_P[position]) */
     gpt_dropout_apply(d, dropout, 0, N, C);
-    embedding_backward(grads->tokens, grads->positions, d, batch->ids, batch->positions,
-                       N, C);
+    embedding_backward(grads->tokens, gpt_embedding_scale(config), grads->positions, d,
+                       batch->ids, batch->positions, N, C);
     /* 0  e = encoder(source) */
     if (batch->source != NULL)
         encoder_backward(gpt, grads, &work->encoder, &work->scratch, batch->source,

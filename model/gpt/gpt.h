@@ -2,7 +2,8 @@
  * other switches of model/gpt/config.h Llama and DeepSeek's dense models.
  *
  *   0  e = encoder(source)                       couplet only: model/gpt/encoder.h
- *   1  x = dropout(W_E[id] + W_P[position])      W_P learned, sinusoidal, or none
+ *   1  x = dropout(s W_E[id] + W_P[position])    W_P learned, sinusoidal, or none; s = 1,
+ *                                                with scaled_embedding sqrt(C)
  *   2  for each block: x = block(x, e)           model/gpt/block.h
  *   3  f = Norm(x)                               pre-norm; post-norm: f = x
  *   4  loss = cross-entropy(f W_H^T, target)     in blocks of rows; tied: W_H = W_E
@@ -41,6 +42,9 @@ HeadsShape gpt_heads_shape(const GptConfig *config, const GptTables *tables,
                            int64_t layer);
 HeadsShape gpt_cross_shape(const GptConfig *config);
 MlaShape gpt_mla_shape(const GptConfig *config, const GptTables *tables, int64_t layer);
+
+/* s: what the embedding is multiplied with. */
+real gpt_embedding_scale(const GptConfig *config);
 
 /* What is added to the embedding, (T, C), or NULL. */
 const real *gpt_positions(const Gpt *gpt);

@@ -33,7 +33,7 @@ run "$jueju" data --check-split "$work/leak"
 check "a leak is found" said 1 "the split leaks"
 
 run "$jueju" train "$set" --steps 1 --out "$work/checkpoint"
-check "train without the couplet family refuses it" said 2 "expected a set of poems, found couplets"
+check "train without the couplet family refuses it" said 2 "family couplet"
 
 run "$jueju" data --couplets all
 check "--couplets alone is a mistake" said 2 "--couplets goes with --pairs"

@@ -48,13 +48,13 @@ static void embedding_adds_it_and_leaves_it_alone(void **state)
     real *table = pool_reals(&pool, T * C), *x = pool_reals(&pool, N * C);
     real *tokens = pool_random(&pool, V * C, 1, 1), *dtokens = pool_reals(&pool, V * C);
     position_sinusoidal(table, T, C);
-    embedding_forward(x, tokens, table, ids, places, N, C);
+    embedding_forward(x, tokens, 1, table, ids, places, N, C);
     for (int64_t n = 0; n < N; n++) {
         for (int64_t j = 0; j < C; j++)
             assert_true(x[n * C + j] ==
                         tokens[ids[n] * C + j] + table[places[n] * C + j]);
     }
-    embedding_backward(dtokens, NULL, x, ids, NULL, N, C);
+    embedding_backward(dtokens, 1, NULL, x, ids, NULL, N, C);
     assert_near(sum_all(dtokens, V * C), sum_all(x, N * C), SAME_TOLERANCE);
     pool_free(&pool);
 }

@@ -263,6 +263,7 @@ static void so_are_those_of_an_encoder_and_a_decoder(void **state)
             config->biases = false;
             config->position = POSITION_ROPE;
             config->head_size = 6;
+            config->scaled_embedding = false;
             rows = 1 + 2 + 7 + 2 * 11;
         }
         check_rows(&options, rows);

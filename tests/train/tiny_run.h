@@ -10,6 +10,7 @@ typedef struct {
     char root[PATH_SIZE]; /* scratch: root/set and root/run */
     char set_folder[PATH_SIZE], folder[PATH_SIZE];
     TinySet set;
+    const PairSet *train_pairs, *held_out_pairs; /* NULL: poems */
 } TinyRun;
 
 static inline void tiny_run_create(TinyRun *run)
@@ -61,6 +62,8 @@ static inline TrainData tiny_data(const TinyRun *run)
 {
     return (TrainData){.train = &run->set.train.view,
                        .validation = &run->set.held_out.view,
+                       .train_pairs = run->train_pairs,
+                       .validation_pairs = run->held_out_pairs,
                        .tokenizer = &run->set.tokenizer,
                        .folder = run->set_folder,
                        .fingerprint = "0123456789abcdef"};

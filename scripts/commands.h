@@ -16,6 +16,7 @@ extern const Command COMMAND_TRAIN;
 extern const Command COMMAND_SAMPLE;
 extern const Command COMMAND_EVAL;
 extern const Command COMMAND_GRADCHECK;
+extern const Command COMMAND_KV;
 extern const Command COMMAND_BENCH;
 extern const Command COMMAND_EXPORT;
 extern const Command COMMAND_TOKENIZE;

@@ -36,6 +36,7 @@ Status model_options_config(GptConfig *config, const ModelOptions *model, Error 
     const char *pattern = model->window_layers;
     size_t length = pattern != NULL ? strlen(pattern) : 0;
     *config = model->config;
+    config->norm_eps = gpt_config_open(config->family).norm_eps; /* has no option */
     if (pattern != NULL && (length == 0 || strspn(pattern, "sf") != length))
         return error_set(err, STATUS_USAGE,
                          "--window-layers: expected letters s (sliding) and f (full), "

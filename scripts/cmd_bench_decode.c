@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "scripts/commands.h"
+#include "scripts/model_options.h"
 #include "scripts/startup.h"
 #include "train/bench_decode.h"
 
@@ -13,16 +14,14 @@ enum { LIST_MOST = 16, LARGEST_ROWS = 4096, LARGEST_LENGTH = 1 << 20 };
 
 typedef struct {
     CommonOptions common;
-    GptConfig model;
-    int family, attention, form;
-    int64_t window;
+    ModelOptions model;
+    int form;
     const char *tokens, *rows;
     int64_t steps, samples;
     bool json;
 } Values;
 
 #define AT(member) offsetof(Values, member)
-#define MODEL(member) AT(model.member)
 
 static const char *const FORM_NAMES[] = {"absorbed", "expanded", NULL};
 
@@ -30,26 +29,11 @@ static const Option OPTIONS[] = {
     {"tokens", 0, OPTION_TEXT, AT(tokens), "LIST", "lengths of the sequences", 0, 0,
      NULL},
     {"rows", 'B', OPTION_TEXT, AT(rows), "LIST", "sequences side by side", 0, 0, NULL},
-    {"family", 0, OPTION_CHOICE, AT(family), "NAME", "gpt2, llama or deepseek", 0, 0,
-     FAMILY_NAMES},
-    {"attention", 0, OPTION_CHOICE, AT(attention), "KIND",
-     "heads or mla; by default what the family has", 0, 0, ATTENTION_NAMES},
-    {"layers", 'L', OPTION_INT, MODEL(layers), "L", "transformer blocks", 1,
-     GPT_LAYERS_MAX, NULL},
-    {"heads", 'H', OPTION_INT, MODEL(heads), "H", "attention heads", 1, 1024, NULL},
-    {"kv-heads", 'G', OPTION_INT, MODEL(kv_heads), "G",
-     "key/value heads; 0: as many as the family has", 0, 1024, NULL},
-    {"head-size", 'D', OPTION_INT, MODEL(head_size), "D",
-     "channels of a head; 0 means C/H", 0, 65536, NULL},
-    {"width", 'C', OPTION_INT, MODEL(width), "C", "width of the model", 1, 65536, NULL},
-    {"mlp-width", 'F', OPTION_INT, MODEL(mlp_width), "F",
-     "width of the MLP; 0 means 4C, with SwiGLU 8C/3", 0, 262144, NULL},
-    {"vocab", 'V', OPTION_INT, MODEL(vocab_size), "V", "tokens of the vocabulary", 1,
-     16777216, NULL},
-    {"window", 'W', OPTION_INT, AT(window), "W", "tokens that each layer sees; 0: all",
-     0, 1 << 30, NULL},
-    {"mla-form", 0, OPTION_CHOICE, AT(form), "FORM",
-     "how MLA reads its cache: absorbed or expanded", 0, 0, FORM_NAMES},
+    MODEL_OPTIONS(Values, model),
+    {"vocab", 'V', OPTION_INT, AT(model.config.vocab_size), "V",
+     "tokens of the vocabulary", 1, 16777216, NULL},
+    {"mla-form", 0, OPTION_CHOICE, AT(form), NULL, "how MLA reads its cache", 0, 0,
+     FORM_NAMES},
     {"steps", 0, OPTION_INT, AT(steps), "N", "steps that are timed together", 1, 1e6,
      NULL},
     {"samples", 0, OPTION_INT, AT(samples), "N", "how often they are timed", 1,
@@ -74,13 +58,13 @@ static Values defaults(void)
 {
     Values values = {
         .common = {.seed = 1},
-        .model = gpt_config_open(FAMILY_GPT2),
+        .model = model_options_start(),
         .tokens = "128,2048",
         .rows = "1,64",
         .steps = 16,
         .samples = 9,
     };
-    values.model.vocab_size = 7200;
+    values.model.config.vocab_size = 7200;
     return values;
 }
 
@@ -105,29 +89,6 @@ static Status parse_list(int64_t *list, int *count, const char *text,
             return STATUS_OK;
         rest = end + 1;
     }
-}
-
-/* The family's switches, and what was given instead. */
-static Status make_config(GptConfig *config, const Values *values, bool attention_given,
-                          Error *err)
-{
-    *config = gpt_config_open((Family)values->family);
-    config->layers = values->model.layers;
-    config->heads = values->model.heads;
-    config->kv_heads = values->model.kv_heads;
-    config->head_size = values->model.head_size;
-    config->width = values->model.width;
-    config->mlp_width = values->model.mlp_width;
-    config->vocab_size = values->model.vocab_size;
-    if (attention_given)
-        config->attention = (AttentionKind)values->attention;
-    if (config->attention == ATTENTION_MLA)
-        config->biases = false;
-    config->window = values->window;
-    for (int64_t l = 0; l < config->layers; l++)
-        config->sliding[l] = values->window > 0;
-    gpt_config_fill(config);
-    return gpt_config_check(config, err);
 }
 
 static const char *kind_of(const GptConfig *config)
@@ -161,14 +122,13 @@ static Status print_json(const BenchDecodeReport *report,
 
 static void print_head(const GptConfig *config, const Values *values)
 {
-    char machine[256];
-    startup_describe(machine, sizeof machine);
-    printf("%s\n", machine);
-    printf("%s, L%lld H%lld G%lld C%lld", kind_of(config), (long long)config->layers,
-           (long long)config->heads, (long long)config->kv_heads,
-           (long long)config->width);
+    char text[256];
+    startup_describe(text, sizeof text);
+    printf("%s\n", text);
+    model_describe(text, sizeof text, config);
+    printf("%s", text);
     if (config->attention == ATTENTION_MLA)
-        printf(" R%lld, %s", (long long)config->kv_rank, FORM_NAMES[values->form]);
+        printf(", %s", FORM_NAMES[values->form]);
     printf("\n%8s %6s %10s %10s %10s %12s %12s %10s\n", "tokens", "rows", "tokens/s",
            "worst", "best", "KV B/token", "KV B/row", "padding");
 }
@@ -218,14 +178,19 @@ static Status run(int argc, char **argv, Error *err)
     Values values = defaults();
     int count;
     bool help;
-    TRY(options_parse(&INFO, &values, argc, argv, NULL, &count, &help, err));
+    TRY(model_options_parse(&INFO, &values, &values.model, argc, argv, NULL, &count,
+                            &help, err));
     if (help) {
         options_help(&INFO, &values, stdout);
         return STATUS_OK;
     }
+    if (options_given(&INFO, argc, argv, "context"))
+        return error_set(
+            err, STATUS_USAGE,
+            "--context means nothing here: --tokens says how long the sequences are");
     GptConfig config;
-    TRY(make_config(&config, &values, options_given(&INFO, argc, argv, "attention"),
-                    err));
+    TRY(model_options_config(&config, &values.model, err));
+    TRY(gpt_config_check(&config, err));
     startup_threads(values.common.threads);
     return bench(&values, &config, err);
 }

@@ -76,10 +76,19 @@ static Status check_llama(const GptConfig *config, Error *err)
 
 static Status check_deepseek2(const GptConfig *config, Error *err)
 {
+    char reason[128];
     if (config->position != POSITION_ROPE || config->rope_size == 0)
         return refuse("its deepseek2 has RoPE, this model has not", err);
     if (config->biases)
         return refuse("its deepseek2 has no biases, this model has", err);
+    MlaShape shape = gpt_mla_shape(config, NULL, 0);
+    if (shape.norm_eps != config->norm_eps) {
+        snprintf(reason, sizeof reason,
+                 "its deepseek2 has one eps for all norms, this model %g and, for the "
+                 "latents, %g",
+                 config->norm_eps, shape.norm_eps);
+        return refuse(reason, err);
+    }
     if (config->q_rank > 0 && (config->layers == 26 || config->layers == 27))
         return refuse("it takes a deepseek2 of 26 or 27 layers for DeepSeek-V2-Lite, "
                       "which has no q_lora_rank",

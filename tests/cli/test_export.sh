@@ -52,6 +52,20 @@ if [ -c /dev/full ]; then
     check "a full disk is noticed" said 1 '/dev/full'
 fi
 
+# ---- other families ------------------------------------------------------------------
+for family in llama deepseek; do
+    tiny "$family" --family "$family"
+    write "$work/$family" --gguf "$work/$family.gguf"
+    check "$family is exported" printed "$family.gguf: $family"
+done
+tiny post --norm-place after
+write "$work/post" --gguf "$work/none.gguf"
+check "post-norm is refused with the reason" said 2 'llama.cpp has no architecture for this model: .*post-norm'
+tiny window --family llama --window 8
+write "$work/window" --gguf "$work/none.gguf"
+check "windows are refused with the reason" said 2 'layer 0 sees a window of 8 tokens'
+check "and leave no file" none "$work/none.gguf"
+
 # ---- tokens --------------------------------------------------------------------------
 piped() { # TEXT OPTION...
     text=$1

@@ -40,7 +40,7 @@ for family in "$@"; do
     checkpoint=$work/$family
     if [ "$family" = gpt2 ] && [ -d checkpoints/tang ]; then
         checkpoint=checkpoints/tang
-    elif [ ! -e "$checkpoint/finished" ]; then
+    elif [ ! -e "$checkpoint/best" ]; then # saved at the end only
         "$jueju" train "$set_folder" --family "$family" --out "$checkpoint" --overwrite \
             --steps "$steps" --warmup 20 --eval-every "$steps" >&2
     fi

@@ -512,6 +512,9 @@ static void models_without_an_architecture_are_refused(void **state)
     config.biases = true;
     assert_refused(&config, "biases");
     config = small_deepseek();
+    config.norm_eps = 1e-5;
+    assert_refused(&config, "this model 1e-05 and, for the latents, 1e-06");
+    config = small_deepseek();
     config.layers = 27;
     assert_refused(&config, "V2-Lite");
 }

@@ -54,7 +54,7 @@ mix_block(real *z, int64_t ldz, const real *p, int64_t ldp, const real *panels,
 }
 
 /* z_ir = sum_j p_ij b_rj over all slots of `count` panels, r < n of a panel's `channels`.
- * b is 0 at slots that are not in use; m is 1 or ATTEND_HEADS. */
+ * p is 0 at slots that are not in use; m is 1 or ATTEND_HEADS. */
 static void mix(real *z, int64_t ldz, const real *p, int64_t ldp, const real *panels,
                 int64_t channels, int64_t count, int64_t m, int64_t n)
 {
@@ -91,12 +91,16 @@ static void score(real *scores, int64_t lds, bool more, const real *q, int64_t l
     }
 }
 
-/* Rows become p. Slots past those in use keep a score: their keys and latents are 0. */
+/* Rows become p; slots past those in use get 0. */
 static void weigh(real *scores, int64_t lds, real scale, int64_t used, int64_t m)
 {
+    int64_t whole = kvcache_panels(used) * KV_PANEL;
     for (int64_t i = 0; i < m; i++) {
-        vec_scale(scores + i * lds, scale, used);
-        softmax_forward(scores + i * lds, used);
+        real *row = scores + i * lds;
+        vec_scale(row, scale, used);
+        softmax_forward(row, used);
+        for (int64_t j = used; j < whole; j++)
+            row[j] = 0;
     }
 }
 

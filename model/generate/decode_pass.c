@@ -106,8 +106,48 @@ static void norm_latents(real *latent, const real *gain, const MlaShape *shape,
                         shape->norm_eps, 1, width);
 }
 
-/* x += heads. Each token goes into the cache before its query: what comes behind it in the
- * pass is not there yet, and in a ring it stands where a token has left the window. */
+/* How many of the tokens from i on go into the cache before the first of them looks back: all
+ * of them, for what comes behind a token is not seen. But a ring has no room for it: there, a
+ * token stands in the place of one that those before it in the same row still see. */
+static int64_t stored_together(const DecodePass *pass, int64_t layer, int64_t i,
+                               int64_t last)
+{
+    if (pass->cache->layers[layer].shape.slots == pass->gpt->config.context)
+        return last - i;
+    int64_t count = 1;
+    while (i + count < last && pass->rows[i + count] != pass->rows[i + count - 1])
+        count++;
+    return count;
+}
+
+static AttendPast past_of(const DecodePass *pass, int64_t layer, int64_t i)
+{
+    return (AttendPast){pass->cache, pass->rows[i], layer, pass->places[i] + 1};
+}
+
+/* 3 of heads.h for tokens first .. last-1. */
+static void mix_heads(const DecodePass *pass, int64_t layer, int64_t first,
+                      int64_t last, real *scratch)
+{
+    const HeadsShape *shape = &pass->weights->layers[layer].heads;
+    int64_t keys = shape->H * shape->D, values = keys + shape->G * shape->D;
+    int64_t end = first;
+    for (int64_t i = first; i < last; i = end) {
+        end = i + stored_together(pass, layer, i, last);
+        for (int64_t j = i; j < end; j++) {
+            const real *qkv = pass->wide + j * pass->wide_stride;
+            kvcache_put(pass->cache, pass->rows[j], layer, pass->places[j], qkv + keys,
+                        qkv + values);
+        }
+        for (int64_t j = i; j < end; j++) {
+            AttendPast past = past_of(pass, layer, j);
+            attend_heads(pass->beside + j * pass->narrow_stride,
+                         pass->wide + j * pass->wide_stride, &past, shape, scratch);
+        }
+    }
+}
+
+/* x += heads. */
 static void attention_heads(const DecodePass *pass, int64_t layer, const real *in,
                             int64_t first, int64_t last, real *scratch)
 {
@@ -121,19 +161,39 @@ static void attention_heads(const DecodePass *pass, int64_t layer, const real *i
     if (shape->rope != NULL)                                                /* 2 */
         rope_apply(qkv, wide, shape->H + shape->G, D, pass->places + first, shape->rope,
                    ROPE_HALVES, ROPE_FORWARD, N, D);
-    for (int64_t i = 0; i < N; i++) { /* 3 */
-        const real *q = qkv + i * wide;
-        const real *k = q + shape->H * D;
-        int64_t row = pass->rows[first + i], place = pass->places[first + i];
-        kvcache_put(pass->cache, row, layer, place, k, k + shape->G * D);
-        attend_heads(mixed + i * narrow, q,
-                     &(AttendPast){pass->cache, row, layer, place + 1}, shape, scratch);
-    }
+    mix_heads(pass, layer, first, last, scratch); /* 3 */
     panels_add(pass->x + first * narrow, narrow, mixed, narrow, &weights->out,
                N); /* 4 */
 }
 
-/* x += MLA, likewise. */
+/* 5 and 6 of mla.h for tokens first .. last-1. */
+static void mix_latents(const DecodePass *pass, int64_t layer, int64_t first,
+                        int64_t last, real *scratch)
+{
+    const DecodeLayer *weights = &pass->weights->layers[layer];
+    const LinearParams *up = &pass->gpt->params.blocks[layer].mla.kv_up;
+    bool absorbed = weights->keys != NULL;
+    MlaRow at = mla_row(&weights->mla, absorbed);
+    int64_t end = first;
+    for (int64_t i = first; i < last; i = end) {
+        end = i + stored_together(pass, layer, i, last);
+        for (int64_t j = i; j < end; j++)
+            kvcache_put(pass->cache, pass->rows[j], layer, pass->places[j],
+                        pass->wide + j * pass->wide_stride + at.kv, NULL);
+        for (int64_t j = i; j < end; j++) {
+            AttendPast past = past_of(pass, layer, j);
+            real *row = pass->wide + j * pass->wide_stride;
+            if (absorbed)
+                attend_latent(row + at.latents, at.latent_stride, row + at.queries,
+                              &past, &weights->mla, scratch);
+            else
+                attend_expanded(pass->beside + j * pass->narrow_stride,
+                                row + at.queries, &past, up, &weights->mla, scratch);
+        }
+    }
+}
+
+/* x += MLA. */
 static void attention_mla(const DecodePass *pass, int64_t layer, const real *in,
                           int64_t first, int64_t last, real *scratch)
 {
@@ -170,17 +230,8 @@ static void attention_mla(const DecodePass *pass, int64_t layer, const real *in,
     for (int64_t h = 0; absorbed && h < H; h++)           /* a = q_nope W_UK^T */
         panels_write(latents + h * at.latent_stride, wide, queries + h * D, wide,
                      &weights->keys[h], N);
-    for (int64_t i = 0; i < N; i++) { /* 5, 6 */
-        AttendPast past = {pass->cache, pass->rows[first + i], layer, places[i] + 1};
-        kvcache_put(pass->cache, past.row, layer, places[i], kv + i * wide, NULL);
-        if (absorbed)
-            attend_latent(latents + i * wide, at.latent_stride, queries + i * wide,
-                          &past, shape, scratch);
-        else
-            attend_expanded(mixed + i * narrow, queries + i * wide, &past,
-                            &params->kv_up, shape, scratch);
-    }
-    for (int64_t h = 0; absorbed && h < H; h++) /* z = (sum_j p_j c_j) W_UV */
+    mix_latents(pass, layer, first, last, scratch); /* 5, 6 */
+    for (int64_t h = 0; absorbed && h < H; h++)     /* z = (sum_j p_j c_j) W_UV */
         panels_write(mixed + h * E, narrow, latents + h * at.latent_stride, wide,
                      &weights->values[h], N);
     panels_add(pass->x + first * narrow, narrow, mixed, narrow, &weights->out,

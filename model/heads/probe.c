@@ -56,8 +56,8 @@ Status heads_probe(LayerProbe *layers, const Gpt *gpt, GptWork *work,
                         sizeof *maps, "attention maps", err));
     real *mixed = maps + most * longest * longest;
     double *pairs;
-    Status status =
-        memory_allocate(&pairs, (size_t)(most * most), sizeof *pairs, "attention maps", err);
+    Status status = memory_allocate(&pairs, (size_t)(most * most), sizeof *pairs,
+                                    "attention maps", err);
     if (status != STATUS_OK) {
         memory_free(maps);
         return status;

@@ -102,7 +102,7 @@ static const CommandInfo INFO = {
         "data\n"
         "--pairs` made, data/prepared/tang-pairs by default. Its own defaults: 3 "
         "layers\n"
-        "in encoder and decoder, context 32, dropout 0.2, 1200 steps.\n"
+        "in encoder and decoder, context 32, dropout 0.2, 1600 steps of 2048 tokens.\n"
         "The run's folder gets `last` and `best` (the smallest validation loss), "
         "complete\n"
         "checkpoints, and metrics.jsonl. Ctrl-C saves and stops; --resume goes on "
@@ -152,7 +152,8 @@ static void take_couplet_defaults(TrainValues *values, int argc, char **argv)
         int64_t *value, usual;
     } SIZES[] = {{"layers", &values->model.config.layers, usual.layers},
                  {"context", &values->model.config.context, usual.context},
-                 {"steps", &values->train.steps, 1200},
+                 {"steps", &values->train.steps, 1600},
+                 {"batch-tokens", &values->train.batch_tokens, 2048},
                  {"eval-every", &values->train.eval_every, 100}};
     for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
         if (!options_given(&INFO, argc, argv, SIZES[i].name))

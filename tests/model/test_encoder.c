@@ -1,5 +1,6 @@
 /* The encoder–decoder: what the source does to the decoder and what not, batches of pairs
  * against single pairs. Its gradients: tests/train/test_gradcheck.c. */
+#include "model/gpt/encoder.h"
 #include "tests/model/small_model.h"
 
 static const int64_t LENGTHS[] = {5, 13, 1, 7};
@@ -80,6 +81,61 @@ every_source_token_reaches_every_token_of_its_segment_and_no_other(void **state)
         }
         close_case(&at);
     }
+}
+
+/* Memory of the encoder alone. */
+typedef struct {
+    Arena arena;
+    EncoderWork work;
+    BlockScratch scratch;
+} Alone;
+
+static void lay_out(Alone *alone, const GptConfig *config)
+{
+    encoder_layout(&alone->work, &alone->arena, config, TOKENS);
+    block_scratch_layout(&alone->scratch, &alone->arena, config, TOKENS);
+}
+
+static void open_alone(Alone *alone, const GptConfig *config)
+{
+    *alone = (Alone){0};
+    lay_out(alone, config);
+    assert_int_equal(arena_create(&alone->arena, alone->arena.used, "a test", NULL),
+                     STATUS_OK);
+    lay_out(alone, config);
+}
+
+/* The last token of a segment changes what becomes of the first, and the other way. */
+static void the_encoder_has_no_mask(void **state)
+{
+    (void)state;
+    Case at;
+    Alone alone;
+    enum { C = 12 };
+    real before[SOURCE_TOKENS * C];
+    open_case(&at);
+    open_alone(&alone, &at.gpt.config);
+    memcpy(before,
+           encoder_forward(&at.gpt, &alone.work, &alone.scratch, &at.source, &NONE),
+           sizeof before);
+    for (int64_t s = 0; s < SEGMENTS; s++) {
+        int64_t first = at.source.starts[s], end = at.source.starts[s + 1];
+        for (int64_t m = first; m < end; m++) {
+            int32_t kept = at.source_text.ids[m];
+            at.source_text.ids[m] = (kept + 1) % 17;
+            const real *after = encoder_forward(&at.gpt, &alone.work, &alone.scratch,
+                                                &at.source, &NONE);
+            at.source_text.ids[m] = kept;
+            for (int64_t i = 0; i < SOURCE_TOKENS; i++) {
+                bool own = i >= first && i < end;
+                bool same =
+                    memcmp(before + i * C, after + i * C, C * sizeof(real)) == 0;
+                assert_true(same == !own);
+            }
+        }
+    }
+    arena_destroy(&alone.arena);
+    close_case(&at);
 }
 
 static void the_order_of_the_source_matters(void **state)
@@ -241,6 +297,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             every_source_token_reaches_every_token_of_its_segment_and_no_other),
+        cmocka_unit_test(the_encoder_has_no_mask),
         cmocka_unit_test(the_order_of_the_source_matters),
         cmocka_unit_test(the_decoder_sees_no_later_token),
         cmocka_unit_test(pairs_in_a_batch_equal_pairs_alone),

@@ -201,3 +201,8 @@ void gpt_attention_map(const Gpt *gpt, const GptWork *work, const TokenBatch *ba
     const real *q = work->blocks[layer].heads.qkv + start * 3 * C + head * D;
     attention_plain_forward(mixed, weights, q, q + C, q + 2 * C, &shape);
 }
+
+const real *gpt_stream(const GptWork *work, int64_t layer)
+{
+    return work->streams[layer];
+}

@@ -85,7 +85,7 @@ DATA_O  := $(call objects,data/*.c)
 # Of the two that bring ranks together, one: MPI=1 swaps it.
 DISTS   := $(BUILD)/train/dist_none.o $(BUILD)/train/dist_mpi.o
 TRAIN_O := $(filter-out $(DISTS),$(call objects,train/*.c)) $(BUILD)/train/dist_$(DIST).o
-CLI_O   := $(filter-out $(BUILD)/scripts/main.o,$(call objects,scripts/*.c))
+CLI_O   := $(filter-out $(BUILD)/scripts/main.o,$(call objects,scripts/*.c)) $(BUILD)/scripts/heads_page_parts.o
 
 LIB_base  := $(BUILD)/libbase.a
 LIB_model := $(BUILD)/libmodel.a
@@ -139,6 +139,22 @@ $(BUILD)/%.o: %.c $(BUILD)/flags.stamp
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_FLAGS) -c -o $@ $<
+
+# The page of jueju heads --html: its parts as arrays of bytes, scripts/heads_page.h.
+PAGE_PARTS := $(addprefix scripts/heads_page.,html css js)
+$(BUILD)/scripts/heads_page_parts.c: $(PAGE_PARTS)
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "scripts/heads_page.h"'; \
+	for part in $(PAGE_PARTS); do \
+	    name=$$(echo $${part##*.} | tr a-z A-Z); \
+	    echo "const char HEADS_PAGE_$$name[] = {"; \
+	    od -An -v -tx1 $$part | sed 's/ *\([0-9a-f][0-9a-f]\)/(char)0x\1,/g'; \
+	    echo '0};'; \
+	done; } >$@
+
+$(BUILD)/scripts/heads_page_parts.o: $(BUILD)/scripts/heads_page_parts.c $(BUILD)/flags.stamp
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # One rule a folder, so that a test is linked with no more than its folder may use.
 define test_rule

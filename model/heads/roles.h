@@ -6,15 +6,16 @@
  * threshold) counts. Else the head is "unclear", which is most often the truth.
  *
  *   role        score        threshold      role        score        threshold
- *   self        self         0.4            line        line         0.25
- *   previous    previous     0.4            line-next   line_next    0.25
- *   near        near         0.6            duplicate   duplicate    0.3
- *   start       start        0.5            rare        rare         0.3
- *   marks       marks        0.4            induction   induction    0.3 on random repeats
+ *   self        self         0.4            line        line         0.2
+ *   previous    previous     0.4            line-next   line_next    0.2
+ *   near        near         0.6            duplicate   duplicate    0.2
+ *   start       start        0.5            rare        rare         0.2
+ *   marks       marks        0.4            induction   induction    0.2 on random repeats
  *
  * Induction is judged on random sequences said twice, where no habit of the language can
  * stand in for it (Olsson et al. 2022). The thresholds are a convention: they are stated so
- * that a reader can disagree. `near` needs more, as it takes in `previous`. */
+ * that a reader can disagree. `near` needs more, as it takes in `previous`; what names one
+ * key far back, and not the same offset each time, needs less. */
 #ifndef JUEJU_MODEL_HEADS_ROLES_H
 #define JUEJU_MODEL_HEADS_ROLES_H
 

@@ -54,7 +54,7 @@ function readColours() {
     table.push("rgb(" + stops[low].map((c, x) =>
       Math.round(c + (stops[low + 1][x] - c) * (at - low))).join(",") + ")");
   }
-  colours = { table, ink: value("--ink"), quiet: value("--quiet"), rule: value("--rule"),
+  colours = { table, ink: value("--ink"), quiet: value("--quiet"), verse: value("--verse"),
               seal: value("--seal"), serif: value("--serif"), light: stops[0][0] > 128 };
 }
 
@@ -98,7 +98,7 @@ function drawCells(pen, shape, head) {
 
 /* A thin line behind every line of verse. */
 function drawLines(pen, shape) {
-  pen.strokeStyle = colours.rule;
+  pen.strokeStyle = colours.verse;
   pen.lineWidth = 1;
   for (let i = 0; i < n - 1; i++) {
     if (!marks[i])
@@ -290,7 +290,7 @@ function pairTable(name, note, values, strong) {
   values.forEach((row, g) => {
     const line = element("tr", {}, element("th", { scope: "row" }, heads[g]));
     row.forEach((value, h) => {
-      const cell = element("td", {}, g === h ? "·" : value.toFixed(2));
+      const cell = element("td", {}, g === h ? "·" : value.toFixed(2).replace("-0.00", "0.00"));
       const root = g === h ? 0 : 0.85 * Math.min(1, Math.max(0, strong(value)));
       cell.style.background = colourOf(root);
       cell.style.color = inkOn(root);
@@ -321,7 +321,7 @@ function layerNote(layer) {
     parts.push("closest " + layer.closest_pair.map((h) => nameOf(layers.indexOf(layer), h)).join(" and ") +
       " at distance " + layer.min_pair_distance.toFixed(2));
   parts.push("mean entropy " + layer.entropy.toFixed(2),
-    "tokens apart by " + layer.rank_residual.toFixed(2) + " of the stream", layer.verdict);
+    "rank residual " + layer.rank_residual.toFixed(2), layer.verdict);
   return parts.join(" · ");
 }
 

@@ -21,12 +21,12 @@ enum {
 static const char STYLE[] =
     "<style>\n"
     ".paper{fill:#fbfaf6}.frame{fill:#f1eee6}.w{fill:#17365f}.axis,.title{fill:#2b2a28}"
-    ".note{fill:#6f6a60}.line{stroke:#cfc8b8;stroke-width:1}\n"
+    ".note{fill:#6f6a60}.line{stroke:#a89f8c;stroke-width:1}\n"
     ".axis{font:13px serif;text-anchor:middle}.title{font:16px sans-serif}"
     ".note{font:13px sans-serif}\n"
     "@media (prefers-color-scheme:dark){.paper{fill:#15171b}.frame{fill:#1e2127}"
     ".w{fill:#f3c969}.axis,.title{fill:#e9e4d8}.note{fill:#9d978a}"
-    ".line{stroke:#3b3f48}}\n"
+    ".line{stroke:#6c7280}}\n"
     "</style>\n";
 
 static void print_escaped(const char *text, FILE *stream)

@@ -1,0 +1,368 @@
+#include "model/gpt/init.h"
+#include "model/heads/probe.h"
+#include "model/heads/study.h"
+#include "model/math/blas.h"
+#include "tests/model/small_model.h"
+
+/* <bos>, two lines of four, marks between them; ids are their own rarity. */
+enum { N = 11, TEXTS = 3 };
+
+typedef struct {
+    int32_t ids[N], rarity[N];
+    uint8_t kinds[N];
+} Verse;
+
+static HeadText make_verse(Verse *verse, uint64_t name)
+{
+    Rng rng = rng_stream(11, name);
+    for (int i = 0; i < N; i++) {
+        bool mark = i == 5 || i == 10;
+        verse->ids[i] = i == 0 ? 1 : mark ? 3 : 4 + (int32_t)rng_below(&rng, 13);
+        verse->kinds[i] = i == 0 ? KIND_START : mark ? KIND_MARK : KIND_CHARACTER;
+        verse->rarity[i] = verse->ids[i];
+    }
+    return (HeadText){
+        .n = N, .ids = verse->ids, .kinds = verse->kinds, .rarity = verse->rarity};
+}
+
+static StudyFigures study_of(const Gpt *gpt, uint64_t seed)
+{
+    Study study;
+    StudyFigures figures;
+    Error err;
+    Verse verse;
+    assert_int_equal(study_create(&study, gpt, gpt->config.context, seed, &err),
+                     STATUS_OK);
+    for (uint64_t t = 0; t < TEXTS; t++) {
+        HeadText text = make_verse(&verse, t);
+        study_add(&study, &text);
+    }
+    HeadText text = make_verse(&verse, 100);
+    text.n = 8; /* texts may differ in length */
+    study_add_repeats(&study, &text);
+    assert_int_equal(study_finish(&figures, &study, &err), STATUS_OK);
+    study_destroy(&study);
+    return figures;
+}
+
+static Gpt model_of(InitKind kind)
+{
+    GptConfig config = small_config();
+    Gpt gpt;
+    Error err;
+    assert_int_equal(gpt_create(&gpt, &config, &err), STATUS_OK);
+    gpt_init(&gpt, kind, 1);
+    return gpt;
+}
+
+static void a_study_agrees_with_the_probe(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt = random_model(&config);
+    StudyFigures figures = study_of(&gpt, 1);
+    int32_t ids[TEXTS * N], targets[TEXTS * N], positions[TEXTS * N];
+    int64_t starts[TEXTS + 1] = {0};
+    Verse verse;
+    for (int t = 0; t < TEXTS; t++) {
+        make_verse(&verse, (uint64_t)t);
+        for (int i = 0; i < N; i++) {
+            ids[t * N + i] = verse.ids[i];
+            targets[t * N + i] = TARGET_NONE;
+            positions[t * N + i] = i;
+        }
+        starts[t + 1] = (t + 1) * N;
+    }
+    TokenBatch batch = {.tokens = TEXTS * N,
+                        .segments = TEXTS,
+                        .ids = ids,
+                        .targets = targets,
+                        .positions = positions,
+                        .starts = starts};
+    LayerProbe layers[2];
+    Error err;
+    GptWork *work = work_for(&gpt, TEXTS * N);
+    assert_int_equal(heads_probe(layers, &gpt, work, &batch, &err), STATUS_OK);
+    gpt_work_destroy(work);
+    assert_int_equal(figures.tokens, TEXTS * N);
+    for (int l = 0; l < 2; l++) {
+        const LayerFigures *layer = &figures.layer_items[l];
+        assert_near(layer->entropy, layers[l].entropy, SAME_TOLERANCE);
+        assert_near(layer->collapse.min_pair_distance, layers[l].min_distance,
+                    SAME_TOLERANCE);
+    }
+    study_figures_free(&figures);
+    gpt_destroy(&gpt);
+}
+
+static void identical_heads_collapse_and_others_do_not(void **state)
+{
+    (void)state;
+    Gpt same = model_of(INIT_IDENTICAL_HEADS);
+    Gpt apart = model_of(INIT_XAVIER_PER_HEAD);
+    StudyFigures one = study_of(&same, 1);
+    StudyFigures many = study_of(&apart, 1);
+    for (int l = 0; l < 2; l++) {
+        const LayerFigures *layer = &one.layer_items[l];
+        assert_true(layer->collapse.min_pair_distance == 0);
+        assert_near(layer->collapse.effective_heads, 1, 1e-4);
+        assert_near(layer->q_overlap[1], 1, 1e-6);
+        assert_true(layer->signs & SIGN_ALL_ALIKE);
+        layer = &many.layer_items[l];
+        assert_true(layer->collapse.min_pair_distance > 0);
+        assert_true(layer->collapse.effective_heads > 1.5);
+        assert_true(layer->q_overlap[1] < 0.9);
+        assert_true(!(layer->signs & SIGN_ALL_ALIKE));
+    }
+    study_figures_free(&one);
+    study_figures_free(&many);
+    gpt_destroy(&same);
+    gpt_destroy(&apart);
+}
+
+/* All weights zero: every map is even, every score its uniform baseline, no role. */
+static void a_model_of_zeros_has_no_roles(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt;
+    Error err;
+    assert_int_equal(gpt_create(&gpt, &config, &err), STATUS_OK);
+    StudyFigures figures = study_of(&gpt, 1);
+    for (int64_t i = 0; i < figures.layers * figures.heads; i++) {
+        const HeadFigures *head = &figures.head_items[i];
+        assert_near(head->entropy, 1, 1e-6);
+        assert_true(head->saturation == 0 && head->role == ROLE_UNCLEAR);
+        assert_true(head->norms[HEAD_Q] == 0 && head->stable_rank == 0);
+        for (int p = 0; p < PATTERN_COUNT; p++)
+            assert_near(head->scores[p].value, head->scores[p].uniform, 1e-6);
+        for (int o = 0; o < N - 1; o++)
+            assert_near(head->offsets[o], head->offset_uniform[o], 1e-6);
+    }
+    study_figures_free(&figures);
+    gpt_destroy(&gpt);
+}
+
+static void the_same_seed_gives_the_same_bits(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt = random_model(&config);
+    StudyFigures a = study_of(&gpt, 1), b = study_of(&gpt, 1), c = study_of(&gpt, 2);
+    bool differs = false;
+    for (int64_t i = 0; i < a.layers * a.heads; i++) {
+        for (int p = 0; p < PATTERN_COUNT; p++) {
+            const Score *x = &a.head_items[i].scores[p];
+            const Score *y = &b.head_items[i].scores[p];
+            const Score *z = &c.head_items[i].scores[p];
+            assert_true(x->value == y->value && x->shuffled == y->shuffled);
+            assert_true(x->value == z->value); /* only the deals depend on the seed */
+            differs = differs || x->shuffled != z->shuffled;
+        }
+    }
+    assert_true(differs);
+    study_figures_free(&a);
+    study_figures_free(&b);
+    study_figures_free(&c);
+    gpt_destroy(&gpt);
+}
+
+/* ---- the view ------------------------------------------------------------------------ */
+
+static double square_of(const Gpt *gpt, int64_t layer, int64_t head, HeadMatrix kind)
+{
+    double w[12 * 4], sum = 0;
+    view_matrix(w, gpt, layer, head, kind);
+    for (int i = 0; i < 12 * 4; i++)
+        sum += w[i] * w[i];
+    return sum;
+}
+
+/* Scores of a map are those of the slices: with biases 0 and no norm's gain in the way,
+ * softmax of a W_Q W_K^T a^T / sqrt(D) with a the normed stream. */
+static void slices_are_what_attention_works_with(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt = random_model(&config);
+    HeadsView view;
+    Error err;
+    Verse verse;
+    make_verse(&verse, 3);
+    const int64_t C = 12, D = 4;
+    for (int l = 0; l < 2; l++) {
+        BlockParams *block = &gpt.params.blocks[l];
+        fill_value(block->attention.qkv.bias, 3 * C, 0);
+        fill_value(block->norm1.gain, C, 1);
+        fill_value(block->norm1.bias, C, 0);
+    }
+    assert_int_equal(view_create(&view, &gpt, N, &err), STATUS_OK);
+    view_read(&view, verse.ids, N);
+    for (int64_t l = 0; l < 2; l++) {
+        const real *x = view_stream(&view, l);
+        double a[N][12];
+        for (int i = 0; i < N; i++) {
+            double mean = sum_all(x + i * C, C) / (double)C;
+            double variance =
+                sum_products(x + i * C, x + i * C, C) / (double)C - mean * mean;
+            for (int c = 0; c < C; c++)
+                a[i][c] = ((double)x[i * C + c] - mean) /
+                          sqrt(variance + gpt.config.norm_eps);
+        }
+        for (int64_t h = 0; h < 3; h++) {
+            double wq[48], wk[48], wv[48], q[N][4], k[N][4], v[N][4];
+            real map[N * N], output[N * 4];
+            view_map(&view, l, h, map, output);
+            view_matrix(wq, &gpt, l, h, HEAD_Q);
+            view_matrix(wk, &gpt, l, h, HEAD_K);
+            view_matrix(wv, &gpt, l, h, HEAD_V);
+            for (int i = 0; i < N; i++) {
+                for (int d = 0; d < D; d++) {
+                    q[i][d] = k[i][d] = v[i][d] = 0;
+                    for (int c = 0; c < C; c++) {
+                        q[i][d] += a[i][c] * wq[d * C + c];
+                        k[i][d] += a[i][c] * wk[d * C + c];
+                        v[i][d] += a[i][c] * wv[d * C + c];
+                    }
+                }
+            }
+            for (int i = 0; i < N; i++) {
+                double p[N], total = 0, mixed[4] = {0};
+                for (int j = 0; j <= i; j++) {
+                    double score = 0;
+                    for (int d = 0; d < D; d++)
+                        score += q[i][d] * k[j][d];
+                    p[j] = exp(score / sqrt((double)D));
+                    total += p[j];
+                }
+                for (int j = 0; j <= i; j++) {
+                    assert_near(map[i * N + j], p[j] / total, 10 * SAME_TOLERANCE);
+                    for (int d = 0; d < D; d++)
+                        mixed[d] += p[j] / total * v[j][d];
+                }
+                for (int d = 0; d < D; d++)
+                    assert_near(output[i * D + d], mixed[d], 10 * SAME_TOLERANCE);
+            }
+        }
+    }
+    view_destroy(&view);
+    gpt_destroy(&gpt);
+}
+
+/* What a head adds to the stream is its output times its slice of W_O. */
+static void the_output_slice_writes_what_the_head_says(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    config.layers = 1;
+    Gpt gpt = random_model(&config);
+    BlockParams *block = &gpt.params.blocks[0];
+    HeadsView view;
+    Error err;
+    Verse verse;
+    make_verse(&verse, 3);
+    /* The MLP says nothing, W_O has no bias: the block adds what the heads add. */
+    fill_value(block->mlp.down.weight, 20 * 12, 0);
+    fill_value(block->mlp.down.bias, 12, 0);
+    fill_value(block->attention.out.bias, 12, 0);
+    assert_int_equal(view_create(&view, &gpt, N, &err), STATUS_OK);
+    view_read(&view, verse.ids, N);
+    double added[N * 12] = {0};
+    for (int64_t h = 0; h < 3; h++) {
+        real map[N * N], output[N * 4];
+        double wo[48];
+        view_map(&view, 0, h, map, output);
+        view_matrix(wo, &gpt, 0, h, HEAD_O);
+        for (int i = 0; i < N; i++) {
+            for (int c = 0; c < 12; c++) {
+                for (int d = 0; d < 4; d++)
+                    added[i * 12 + c] += (double)output[i * 4 + d] * wo[d * 12 + c];
+            }
+        }
+    }
+    for (int i = 0; i < N * 12; i++)
+        assert_near(view_stream(&view, 1)[i],
+                    (double)view_stream(&view, 0)[i] + added[i], 10 * SAME_TOLERANCE);
+    view_destroy(&view);
+    gpt_destroy(&gpt);
+}
+
+static void norms_and_ranks_are_those_of_the_slices(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt = random_model(&config);
+    StudyFigures figures = study_of(&gpt, 1);
+    for (int64_t l = 0; l < 2; l++) {
+        for (int64_t h = 0; h < 3; h++) {
+            const HeadFigures *head = &figures.head_items[l * 3 + h];
+            for (int kind = 0; kind < HEAD_MATRICES; kind++)
+                assert_near(head->norms[kind],
+                            sqrt(square_of(&gpt, l, h, (HeadMatrix)kind)), 1e-9);
+            assert_true(head->stable_rank >= 1 && head->stable_rank <= 4);
+            assert_int_equal(head->score_rank, 4);
+        }
+        assert_near(figures.layer_items[l].random_overlap, 4.0 / 12, 1e-12);
+    }
+    study_figures_free(&figures);
+    gpt_destroy(&gpt);
+}
+
+static void weights_that_are_not_finite_are_an_error(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt = random_model(&config);
+    Study study;
+    StudyFigures figures;
+    Error err;
+    Verse verse;
+    HeadText text = make_verse(&verse, 1);
+    gpt.params.blocks[1].attention.qkv.weight[7] = (real)NAN;
+    assert_int_equal(study_create(&study, &gpt, N, 1, &err), STATUS_OK);
+    study_add(&study, &text);
+    assert_int_equal(study_finish(&figures, &study, &err), STATUS_NUMERIC);
+    assert_non_null(strstr(err.message, "layer 1"));
+    assert_null(figures.head_items);
+    study_destroy(&study);
+    gpt_destroy(&gpt);
+}
+
+static void a_text_of_one_token_says_nothing(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt = random_model(&config);
+    Study study;
+    StudyFigures figures;
+    Error err;
+    Verse verse;
+    HeadText text = make_verse(&verse, 1);
+    text.n = 1;
+    assert_int_equal(study_create(&study, &gpt, N, 1, &err), STATUS_OK);
+    study_add(&study, &text);
+    assert_int_equal(study_finish(&figures, &study, &err), STATUS_OK);
+    for (int64_t i = 0; i < figures.layers * figures.heads; i++)
+        assert_int_equal(figures.head_items[i].role, ROLE_UNCLEAR);
+    assert_true(!(figures.layer_items[0].signs & (SIGN_ENTROPY | SIGN_RANK)));
+    study_figures_free(&figures);
+    study_destroy(&study);
+    gpt_destroy(&gpt);
+}
+
+int main(void)
+{
+    blas_single_thread();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_study_agrees_with_the_probe),
+        cmocka_unit_test(identical_heads_collapse_and_others_do_not),
+        cmocka_unit_test(a_model_of_zeros_has_no_roles),
+        cmocka_unit_test(the_same_seed_gives_the_same_bits),
+        cmocka_unit_test(slices_are_what_attention_works_with),
+        cmocka_unit_test(the_output_slice_writes_what_the_head_says),
+        cmocka_unit_test(norms_and_ranks_are_those_of_the_slices),
+        cmocka_unit_test(weights_that_are_not_finite_are_an_error),
+        cmocka_unit_test(a_text_of_one_token_says_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -232,6 +232,9 @@ check-tsan:  ## the tests under the thread sanitizer, built by clang
 	@scripts/deps.sh clang
 	@$(MAKE) $(QUIET) test MODE=tsan CC=clang BUILD=build/tsan-float
 
+browser: all  ## the page of jueju heads in chromium (SHOTS=FOLDER keeps pictures)
+	@JUEJU=$(PROGRAM) SHOTS=$(SHOTS) tests/browser/test_page.sh
+
 # ---- speed --------------------------------------------------------------------------
 bench:  ## tokens a second, phase by phase, against this machine's limits; a line to the CSV
 	@scripts/deps.sh build
@@ -255,7 +258,7 @@ clean:  ## remove everything that was built
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  */\1\t/p; s/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
-.PHONY: all gradcheck train quick sample test test-programs print-tests check-asan check-tsan bench peers format lint clean help FORCE
+.PHONY: all gradcheck train quick sample test test-programs print-tests browser check-asan check-tsan bench peers format lint clean help FORCE
 .SECONDARY:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -6,11 +6,12 @@
  * threshold) counts. Else the head is "unclear", which is most often the truth.
  *
  *   role        score        threshold      role        score        threshold
- *   self        self         0.4            line        line         0.2
- *   previous    previous     0.4            line-next   line_next    0.2
- *   near        near         0.6            duplicate   duplicate    0.2
- *   start       start        0.5            rare        rare         0.2
- *   marks       marks        0.4            induction   induction    0.2 on random repeats
+ *   self        self         0.4            line        line         0.15
+ *   previous    previous     0.4            line-next   line_next    0.15
+ *   near        near         0.6            duplicate   duplicate    0.15
+ *   start       start        0.5            rare        rare         0.15
+ *   marks       marks        0.4            induction   induction    0.15 on random
+ *                                            repeats
  *
  * Induction is judged on random sequences said twice, where no habit of the language can
  * stand in for it (Olsson et al. 2022). The thresholds are a convention: they are stated so

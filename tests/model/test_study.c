@@ -308,6 +308,59 @@ static void norms_and_ranks_are_those_of_the_slices(void **state)
     gpt_destroy(&gpt);
 }
 
+static void the_residual_is_taken_behind_the_layer(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt = random_model(&config);
+    StudyFigures figures = study_of(&gpt, 1);
+    HeadsView view;
+    Error err;
+    Verse verse;
+    double residual[2] = {0};
+    assert_int_equal(view_create(&view, &gpt, N, &err), STATUS_OK);
+    for (uint64_t t = 0; t < TEXTS; t++) {
+        make_verse(&verse, t);
+        view_read(&view, verse.ids, N);
+        for (int64_t l = 0; l < 2; l++)
+            residual[l] += rank_residual(view_stream(&view, l + 1), N, 12) / TEXTS;
+    }
+    for (int64_t l = 0; l < 2; l++)
+        assert_near(figures.layer_items[l].collapse.residual, residual[l], 1e-12);
+    view_destroy(&view);
+    study_figures_free(&figures);
+    gpt_destroy(&gpt);
+}
+
+static void repeats_count_for_induction_alone(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    Gpt gpt = random_model(&config);
+    Study study;
+    StudyFigures figures;
+    Error err;
+    Verse verse;
+    HeadText text = make_verse(&verse, 1);
+    for (int i = 1; i < N; i++) { /* <bos> a b c d e a b c d e */
+        verse.ids[i] = 4 + (i - 1) % 5;
+        verse.kinds[i] = KIND_CHARACTER;
+    }
+    assert_int_equal(study_create(&study, &gpt, N, 1, &err), STATUS_OK);
+    study_add_repeats(&study, &text);
+    make_verse(&verse, 2);
+    study_add(&study, &text);
+    assert_int_equal(study_finish(&figures, &study, &err), STATUS_OK);
+    assert_int_equal(figures.texts, 1);
+    for (int64_t i = 0; i < figures.layers * figures.heads; i++) {
+        assert_int_equal(figures.head_items[i].repeats.rows, 5);
+        assert_int_equal(figures.head_items[i].scores[PATTERN_SELF].rows, N - 1);
+    }
+    study_figures_free(&figures);
+    study_destroy(&study);
+    gpt_destroy(&gpt);
+}
+
 static void weights_that_are_not_finite_are_an_error(void **state)
 {
     (void)state;
@@ -361,6 +414,8 @@ int main(void)
         cmocka_unit_test(slices_are_what_attention_works_with),
         cmocka_unit_test(the_output_slice_writes_what_the_head_says),
         cmocka_unit_test(norms_and_ranks_are_those_of_the_slices),
+        cmocka_unit_test(the_residual_is_taken_behind_the_layer),
+        cmocka_unit_test(repeats_count_for_induction_alone),
         cmocka_unit_test(weights_that_are_not_finite_are_an_error),
         cmocka_unit_test(a_text_of_one_token_says_nothing),
     };

@@ -152,17 +152,19 @@ static Status write_reports(const HeadsReport *report, const HeadsValues *values
     return STATUS_OK;
 }
 
-static Status report_study(Study *study, HeadsReport *report, const HeadsValues *values,
-                           const ShownText *shown, Error *err)
+/* blank: a report without figures and maps. */
+static Status report_study(Study *study, const HeadsReport *blank,
+                           const HeadsValues *values, Error *err)
 {
+    HeadsReport report = *blank;
     StudyFigures figures;
     real *maps = NULL;
     TRY(study_finish(&figures, study, err));
-    Status status = capture(&maps, study, shown, err);
+    Status status = capture(&maps, study, report.shown, err);
     if (status == STATUS_OK) {
-        report->figures = &figures;
-        report->maps = maps;
-        status = write_reports(report, values, err);
+        report.figures = &figures;
+        report.maps = maps;
+        status = write_reports(&report, values, err);
     }
     memory_free(maps);
     study_figures_free(&figures);
@@ -171,9 +173,8 @@ static Status report_study(Study *study, HeadsReport *report, const HeadsValues 
 
 /* ---- all of it ----------------------------------------------------------------------- */
 
-static Status study_checkpoint(const Checkpoint *checkpoint, const PromptText *prompt,
-                               const ShownText *shown, const HeadsValues *values,
-                               Error *err)
+static Status study_checkpoint(const Checkpoint *checkpoint, const ShownText *shown,
+                               const HeadsValues *values, Error *err)
 {
     char path[PATH_SIZE];
     Study study;
@@ -181,7 +182,6 @@ static Status study_checkpoint(const Checkpoint *checkpoint, const PromptText *p
     HeadsReport report = {.checkpoint = checkpoint,
                           .probe = &info,
                           .shown = shown,
-                          .prompt = prompt,
                           .layer = values->layer};
     int64_t L = view_layers(&checkpoint->gpt);
     if (values->layer >= L)
@@ -197,7 +197,7 @@ static Status study_checkpoint(const Checkpoint *checkpoint, const PromptText *p
                      (uint64_t)values->common.seed, err));
     Status status = probe(&study, &info, set, values, shown, checkpoint, err);
     if (status == STATUS_OK)
-        status = report_study(&study, &report, values, shown, err);
+        status = report_study(&study, &report, values, err);
     study_destroy(&study);
     return status;
 }
@@ -210,7 +210,7 @@ static Status study_text(const Checkpoint *checkpoint, const HeadsValues *values
     TRY(prompt_text_prepare(&prompt, values->text, "--text", checkpoint, stderr, err));
     Status status = shown_text_set(&shown, &prompt, "--text", checkpoint, err);
     if (status == STATUS_OK)
-        status = study_checkpoint(checkpoint, &prompt, &shown, values, err);
+        status = study_checkpoint(checkpoint, &shown, values, err);
     shown_text_free(&shown);
     prompt_text_free(&prompt);
     return status;

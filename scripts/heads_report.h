@@ -12,7 +12,6 @@ typedef struct {
     const StudyFigures *figures;
     const ProbeInfo *probe;
     const ShownText *shown;
-    const PromptText *prompt; /* of the shown text */
     const real *maps; /* (L, H, n, n) of the shown text, H the most of a layer */
     int64_t layer;    /* that the figure shows and the page opens with */
 } HeadsReport;

@@ -2,6 +2,7 @@
  *
  * Lengths are in units of a cell of 16. Queries run down, keys to the right; a cell's
  * darkness is the square root of its weight, so that small weights are seen, too. */
+#include <inttypes.h>
 #include <math.h>
 
 #include "model/base/files.h"
@@ -50,18 +51,19 @@ static void print_axes(const HeadsReport *report, int64_t n, FILE *stream)
         char text[TOKEN_TEXT_SIZE];
         heads_axis_text(text, report, i);
         int64_t at = i * CELL;
-        fprintf(stream, "<text class=\"axis\" x=\"-11\" y=\"%lld\">",
-                (long long)(at + CELL - 3));
+        fprintf(stream, "<text class=\"axis\" x=\"-11\" y=\"%" PRId64 "\">",
+                at + CELL - 3);
         print_escaped(text, stream);
-        fprintf(stream, "</text><text class=\"axis\" x=\"%lld\" y=\"%lld\">",
-                (long long)(at + CELL / 2), (long long)(n * CELL + CELL));
+        fprintf(stream,
+                "</text><text class=\"axis\" x=\"%" PRId64 "\" y=\"%" PRId64 "\">",
+                at + CELL / 2, n * CELL + CELL);
         print_escaped(text, stream);
         fputs("</text>\n", stream);
         if (report->shown->kinds[i] == KIND_MARK && i + 1 < n)
-            fprintf(
-                stream, "<path class=\"line\" d=\"M0 %lldH%lldM%lld %lldV%lld\"/>\n",
-                (long long)(at + CELL), (long long)(at + CELL), (long long)(at + CELL),
-                (long long)(at + CELL), (long long)(n * CELL));
+            fprintf(stream,
+                    "<path class=\"line\" d=\"M0 %" PRId64 "H%" PRId64 "M%" PRId64
+                    " %" PRId64 "V%" PRId64 "\"/>\n",
+                    at + CELL, at + CELL, at + CELL, at + CELL, n * CELL);
     }
 }
 
@@ -72,10 +74,10 @@ static void print_cells(const real *map, int64_t n, FILE *stream)
             double dark = sqrt((double)map[i * n + j]);
             if (dark >= 0.02)
                 fprintf(stream,
-                        "<rect class=\"w\" x=\"%lld\" y=\"%lld\" width=\"%d\" "
+                        "<rect class=\"w\" x=\"%" PRId64 "\" y=\"%" PRId64
+                        "\" width=\"%d\" "
                         "height=\"%d\" fill-opacity=\"%.2f\"/>\n",
-                        (long long)(j * CELL), (long long)(i * CELL), CELL, CELL,
-                        dark > 1 ? 1 : dark);
+                        j * CELL, i * CELL, CELL, CELL, dark > 1 ? 1 : dark);
         }
     }
 }
@@ -96,13 +98,14 @@ static void print_panel(const HeadsReport *report, int64_t head, int64_t x, int6
     int64_t l = report->layer;
     const HeadFigures *figures =
         &report->figures->head_items[l * report->figures->heads + head];
-    fprintf(stream, "<g transform=\"translate(%lld %lld)\">\n", (long long)(x + LABEL),
-            (long long)(y + TITLE));
+    fprintf(stream, "<g transform=\"translate(%" PRId64 " %" PRId64 ")\">\n", x + LABEL,
+            y + TITLE);
     fprintf(stream,
-            "<text class=\"title\" x=\"0\" y=\"-12\">head %lld.%lld</text>"
+            "<text class=\"title\" x=\"0\" y=\"-12\">head %" PRId64 ".%" PRId64
+            "</text>"
             "<text class=\"note\" x=\"80\" y=\"-12\">%s · entropy %.2f · sink "
             "%.2f</text>\n",
-            (long long)l, (long long)head, ROLE_NAMES[figures->role], figures->entropy,
+            l, head, ROLE_NAMES[figures->role], figures->entropy,
             figures->scores[PATTERN_SINK].value);
     print_frame(n, stream);
     print_cells(heads_report_map(report, l, head), n, stream);
@@ -114,9 +117,9 @@ static void print_legend(int64_t y, FILE *stream)
 {
     static const double WEIGHTS[] = {0.01, 0.1, 0.25, 0.5, 1};
     fprintf(stream,
-            "<g transform=\"translate(%d %lld)\"><text class=\"note\" x=\"0\" "
+            "<g transform=\"translate(%d %" PRId64 ")\"><text class=\"note\" x=\"0\" "
             "y=\"14\">weight</text>\n",
-            MARGIN, (long long)y);
+            MARGIN, y);
     for (int i = 0; i < 5; i++)
         fprintf(stream,
                 "<rect class=\"w\" x=\"%d\" y=\"2\" width=\"16\" height=\"16\" "
@@ -143,13 +146,14 @@ static void print_svg(const HeadsReport *report, FILE *stream)
     int64_t tall = 2 * MARGIN + down * (height + GAP) + LEGEND - GAP;
     fprintf(stream,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" xml:lang=\"zh-Hant\" "
-            "viewBox=\"0 0 %lld %lld\" width=\"%lld\" height=\"%lld\">\n"
-            "<title>Attention maps of layer %lld</title>\n",
-            (long long)whole, (long long)tall, (long long)whole, (long long)tall,
-            (long long)report->layer);
+            "viewBox=\"0 0 %" PRId64 " %" PRId64 "\" width=\"%" PRId64
+            "\" height=\"%" PRId64 "\">\n"
+            "<title>Attention maps of layer %" PRId64 "</title>\n",
+            whole, tall, whole, tall, report->layer);
     fputs(STYLE, stream);
-    fprintf(stream, "<rect class=\"paper\" width=\"%lld\" height=\"%lld\"/>\n",
-            (long long)whole, (long long)tall);
+    fprintf(stream,
+            "<rect class=\"paper\" width=\"%" PRId64 "\" height=\"%" PRId64 "\"/>\n",
+            whole, tall);
     for (int64_t h = 0; h < H; h++)
         print_panel(report, h, MARGIN + h % across * (width + GAP),
                     MARGIN + h / across * (height + GAP), stream);

@@ -55,21 +55,21 @@ static const CommandInfo INFO = {
 
 /* ---- the figures --------------------------------------------------------------------- */
 
-/* The set's folder, or "" with a note when the checkpoint's own cannot be had. A set that
- * the user named must be there: that is for prepared_open to say. */
-static void find_set(char path[PATH_SIZE], const Checkpoint *checkpoint)
+/* The folder of the set that the checkpoint was trained on; false, with a note, when it
+ * cannot be had. A set that the user named must be there. */
+static bool find_set(char path[PATH_SIZE], const Checkpoint *checkpoint)
 {
     Error inner;
     if (checkpoint_set(path, checkpoint->folder, &inner) == STATUS_OK) {
         if (file_is_folder(path))
-            return;
+            return true;
         error_set(&inner, STATUS_INPUT, "%s is not there", path);
     }
     fprintf(stderr,
             "note: no probe poems (%s); the figures are of the text alone. --set names "
             "a prepared set\n",
             inner.message);
-    path[0] = '\0';
+    return false;
 }
 
 static Status add_poems(Study *study, ProbeInfo *info, const PreparedSet *set,
@@ -86,12 +86,12 @@ static Status add_poems(Study *study, ProbeInfo *info, const PreparedSet *set,
     return status == STATUS_OK ? status : error_context(err, "%s", set->path);
 }
 
-/* With path "" the shown text is the probe. */
+/* Without a path the shown text is the probe. */
 static Status probe(Study *study, ProbeInfo *info, const char *path,
                     const HeadsValues *values, const ShownText *shown,
                     const Checkpoint *checkpoint, Error *err)
 {
-    if (path[0] == '\0') {
+    if (path == NULL) {
         study_add(study, &shown->text);
     } else {
         PreparedSet *set;
@@ -100,6 +100,10 @@ static Status probe(Study *study, ProbeInfo *info, const char *path,
         if (status == STATUS_OK) {
             status = add_poems(study, info, set, values, checkpoint, err);
             prepared_close(set);
+        } else if (values->set == NULL) {
+            error_context(err,
+                          "the set that %s was trained on (name another with --set)",
+                          checkpoint->folder);
         }
         memory_free(set);
         TRY(status);
@@ -190,9 +194,9 @@ static Status study_checkpoint(const Checkpoint *checkpoint, const ShownText *sh
                          (long long)(L - 1), (long long)values->layer);
     if (report.layer < 0)
         report.layer = L - 1;
-    if (values->set == NULL)
-        find_set(path, checkpoint);
-    const char *set = values->set != NULL ? values->set : path;
+    const char *set = values->set;
+    if (set == NULL && find_set(path, checkpoint))
+        set = path;
     TRY(study_create(&study, &checkpoint->gpt, checkpoint->gpt.config.context,
                      (uint64_t)values->common.seed, err));
     Status status = probe(&study, &info, set, values, shown, checkpoint, err);

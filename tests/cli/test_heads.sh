@@ -101,7 +101,13 @@ run "$jueju" heads "$work/moved" --set "$work/elsewhere"
 check "the set can be named" printed "validation poems of $work/elsewhere"
 run "$jueju" heads "$work/moved" --set "$set"
 check "a set that is not there is an error when it was named" said 2 "$set"
+run "$jueju" heads "$work/moved" --set ''
+check "so is an empty name" said 2 "no such folder"
 mv "$work/elsewhere" "$set"
+printf 'x' >>"$set/val.bin"
+run "$jueju" heads "$work/run"
+check "a damaged set of its own is an error" said 2 "name another with --set.*val.bin"
+truncate -s -1 "$set/val.bin"
 
 # ---- running text ---------------------------------------------------------------------
 printf 'a < b & c > d, </script><b>\n%.0s' $(seq 200) >"$work/text.txt"

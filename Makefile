@@ -150,7 +150,7 @@ $(BUILD)/scripts/heads_page_parts.c: $(PAGE_PARTS)
 	    echo "const char HEADS_PAGE_$$name[] = {"; \
 	    od -An -v -tx1 $$part | sed 's/ *\([0-9a-f][0-9a-f]\)/(char)0x\1,/g'; \
 	    echo '0};'; \
-	done; } >$@
+	done; } >$@.tmp && mv $@.tmp $@
 
 $(BUILD)/scripts/heads_page_parts.o: $(BUILD)/scripts/heads_page_parts.c $(BUILD)/flags.stamp
 	$(call say,CC,$<)

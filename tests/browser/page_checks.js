@@ -29,6 +29,11 @@
 
   check("the last layer opens first", title("layer-title") === "Layer " + last);
   check("its maps are in a row", $("maps").children.length === layers[last].heads.length);
+  check("every map has its name and role", [...$("maps").children].every((button, h) =>
+    button.querySelector(".name").textContent.startsWith(nameOf(last, h) + layers[last].heads[h].role)));
+  const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+  check("heat is dark on light and light on dark",
+    colourOf(1) === (dark ? "rgb(255,240,194)" : "rgb(11,34,66)"));
   check("the poem is there", title("poem") === "牀前看月光，疑是地上霜。舉頭望山月，低頭思故鄉。");
   check("all heads are in the overview", document.querySelectorAll("#overview button").length ===
     layers.reduce((sum, layer) => sum + layer.heads.length, 0));

@@ -17,6 +17,7 @@ extern const Command COMMAND_SAMPLE;
 extern const Command COMMAND_EVAL;
 extern const Command COMMAND_HEADS;
 extern const Command COMMAND_GRADCHECK;
+extern const Command COMMAND_KV;
 extern const Command COMMAND_BENCH;
 
 /* All commands in the order of `jueju --help`, NULL at the end. A new command is a line in

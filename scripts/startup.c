@@ -211,6 +211,8 @@ Status startup_rank_threads(int64_t threads, Dist *dist, Error *err)
             note_binding(&share);
     }
     bool apart = share.claims == share.processors;
+    if (!apart && threads == 1)
+        untie_from_processor(); /* OMP_PROC_BIND would put all ranks on the same one */
     set_threads((int)threads, apart, dist->rank == 0);
     return STATUS_OK;
 }

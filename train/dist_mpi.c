@@ -5,6 +5,7 @@
  * with the library's own message (MPI_ERRORS_ARE_FATAL, its default). */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "train/dist.h"
@@ -45,6 +46,9 @@ Status dist_open(Dist *dist, Error *err)
 {
     int provided;
     *dist = (Dist){0};
+    /* A rank that waits for others asks for messages without end; let it leave the processor
+     * to whoever else can use it, above all to the rank that it waits for. */
+    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &dist->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &dist->ranks);

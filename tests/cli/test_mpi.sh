@@ -40,10 +40,8 @@ fi
 # ---- how ranks are started -----------------------------------------------------------
 root=
 [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
-# More ranks than processors, which leave each other room while they wait; what has failed is
-# ended at once, not after two seconds.
-mpirun="mpirun $root --oversubscribe --mca mpi_yield_when_idle 1 \
-    --mca odls_base_sigkill_timeout 0"
+# More ranks than processors; what has failed is ended at once, not after two seconds.
+mpirun="mpirun $root --oversubscribe --mca odls_base_sigkill_timeout 0"
 # Each rank leaves its process id, so that a test can find it.
 cat >"$work/rank" <<'END'
 echo $$ >"$RANKS/pid.$OMPI_COMM_WORLD_RANK"

@@ -9,6 +9,7 @@
 
 #include "model/math/blas.h"
 #include "scripts/commands.h"
+#include "scripts/model_options.h"
 #include "scripts/startup.h"
 #include "train/bench.h"
 #include "train/lanes.h"
@@ -19,26 +20,19 @@
 
 typedef struct {
     CommonOptions common;
+    ModelOptions model;
     BenchOptions bench;
     const char *csv, *dump;
     bool phases, json;
 } BenchValues;
 
 #define AT(member) offsetof(BenchValues, member)
-#define MODEL(member) AT(bench.config.member)
 
 static const Option OPTIONS[] = {
     {"rows", 'B', OPTION_INT, AT(bench.rows), "B", "rows of a step", 1, 65536, NULL},
-    {"layers", 'L', OPTION_INT, MODEL(layers), "L", "transformer blocks", 1, 1024,
-     NULL},
-    {"heads", 'H', OPTION_INT, MODEL(heads), "H", "attention heads", 1, 1024, NULL},
-    {"width", 'C', OPTION_INT, MODEL(width), "C", "width of the model", 1, 65536, NULL},
-    {"context", 'T', OPTION_INT, MODEL(context), "T", "tokens of a row", 1, 1048576,
-     NULL},
-    {"mlp-width", 'F', OPTION_INT, MODEL(mlp_width), "F",
-     "width of the MLP; 0 means 4C", 0, 262144, NULL},
-    {"vocab", 'V', OPTION_INT, MODEL(vocab_size), "V", "tokens of the vocabulary", 2,
-     16777216, NULL},
+    MODEL_OPTIONS(BenchValues, model),
+    {"vocab", 'V', OPTION_INT, AT(model.config.vocab_size), "V",
+     "tokens of the vocabulary", 2, 16777216, NULL},
     {"optimizer", 0, OPTION_CHOICE, AT(bench.optimizer.kind), "KIND", "muon or adamw",
      0, 0, OPTIMIZER_NAMES},
     {"steps", 0, OPTION_INT, AT(bench.steps), "N", "timed steps", 1, 1000, NULL},
@@ -74,8 +68,8 @@ static BenchValues defaults(void)
 {
     BenchValues values = {
         .common = {.seed = 1},
-        .bench = {.config = gpt_config_default(),
-                  .rows = 64,
+        .model = model_options_start(),
+        .bench = {.rows = 64,
                   .lanes = LANES_DEFAULT,
                   .pass_tokens = 512,
                   .steps = 7,
@@ -89,8 +83,7 @@ static BenchValues defaults(void)
                                 .muon_momentum = 0.95}},
         .phases = true,
     };
-    values.bench.config.vocab_size = 7200;
-    values.bench.config.mlp_width = 0;
+    values.model.config.vocab_size = 7200;
     return values;
 }
 
@@ -233,14 +226,14 @@ static Status run(int argc, char **argv, Error *err)
     BenchValues values = defaults();
     int count;
     bool help;
-    TRY(options_parse(&INFO, &values, argc, argv, NULL, &count, &help, err));
+    TRY(model_options_parse(&INFO, &values, &values.model, argc, argv, NULL, &count,
+                            &help, err));
     if (help) {
         options_help(&INFO, &values, stdout);
         return STATUS_OK;
     }
     BenchOptions *bench = &values.bench;
-    if (bench->config.mlp_width == 0)
-        bench->config.mlp_width = 4 * bench->config.width;
+    TRY(model_options_config(&bench->config, &values.model, err));
     bench->seed = (uint64_t)values.common.seed;
     bench->repeats = values.phases ? 9 : 0;
     if ((bench->lanes & (bench->lanes - 1)) != 0)

@@ -12,29 +12,23 @@
 #include "model/base/files.h"
 #include "model/base/memory.h"
 #include "scripts/commands.h"
+#include "scripts/model_options.h"
 #include "scripts/startup.h"
 #include "train/gradcheck.h"
 
 typedef struct {
     CommonOptions common;
-    int64_t layers, heads, width, context, mlp_width, vocab, samples;
-    double dropout;
+    ModelOptions model;
+    int64_t samples;
     bool json;
 } GradcheckValues;
 
 #define AT(member) offsetof(GradcheckValues, member)
 
 static const Option OPTIONS[] = {
-    {"layers", 'L', OPTION_INT, AT(layers), "L", "transformer blocks", 1, 64, NULL},
-    {"heads", 'H', OPTION_INT, AT(heads), "H", "attention heads", 1, 64, NULL},
-    {"width", 'C', OPTION_INT, AT(width), "C", "width of the model", 1, 1024, NULL},
-    {"context", 'T', OPTION_INT, AT(context), "T", "positions", 2, 1024, NULL},
-    {"mlp-width", 'F', OPTION_INT, AT(mlp_width), "F", "width of the MLP", 1, 4096,
-     NULL},
-    {"vocab", 'V', OPTION_INT, AT(vocab), "V", "tokens of the vocabulary", 2, 65536,
-     NULL},
-    {"dropout", 0, OPTION_REAL, AT(dropout), "P", "dropout while checking", 0, 0.9,
-     NULL},
+    MODEL_OPTIONS(GradcheckValues, model),
+    {"vocab", 'V', OPTION_INT, AT(model.config.vocab_size), "V",
+     "tokens of the vocabulary", 2, 65536, NULL},
     {"samples", 'n', OPTION_INT, AT(samples), "N",
      "elements to check in each tensor; 0 checks all", 0, 1e9, NULL},
     {"json", 0, OPTION_FLAG, AT(json), NULL, "print one JSON object", 0, 0, NULL},
@@ -128,16 +122,9 @@ static Status print_json(const GradcheckReport *report, Error *err)
 
 static Status check(const GradcheckValues *values, Error *err)
 {
-    GradcheckOptions options = {.config = {.vocab_size = values->vocab,
-                                           .context = values->context,
-                                           .width = values->width,
-                                           .layers = values->layers,
-                                           .heads = values->heads,
-                                           .mlp_width = values->mlp_width,
-                                           .norm_eps = 1e-5,
-                                           .dropout = values->dropout},
-                                .seed = (uint64_t)values->common.seed,
+    GradcheckOptions options = {.seed = (uint64_t)values->common.seed,
                                 .samples = values->samples};
+    TRY(model_options_config(&options.config, &values->model, err));
     startup_threads(values->common.threads);
     GradcheckReport report;
     TRY(gradcheck_model(&report, &options, err));
@@ -159,16 +146,11 @@ static Status run(int argc, char **argv, Error *err)
 {
     GradcheckOptions defaults = gradcheck_defaults();
     GradcheckValues values = {.common = {.seed = (int64_t)defaults.seed},
-                              .layers = defaults.config.layers,
-                              .heads = defaults.config.heads,
-                              .width = defaults.config.width,
-                              .context = defaults.config.context,
-                              .mlp_width = defaults.config.mlp_width,
-                              .vocab = defaults.config.vocab_size,
-                              .dropout = defaults.config.dropout};
+                              .model = {.config = defaults.config}};
     bool help;
     int count;
-    TRY(options_parse(&INFO, &values, argc, argv, NULL, &count, &help, err));
+    TRY(model_options_parse(&INFO, &values, &values.model, argc, argv, NULL, &count,
+                            &help, err));
     if (help) {
         options_help(&INFO, &values, stdout);
         return STATUS_OK;

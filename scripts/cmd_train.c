@@ -8,6 +8,7 @@
 #include "scripts/commands.h"
 #include "scripts/console.h"
 #include "scripts/interrupt.h"
+#include "scripts/model_options.h"
 #include "scripts/recipe.h"
 #include "scripts/startup.h"
 #include "scripts/train_ranks.h"
@@ -19,11 +20,11 @@ typedef struct {
     CommonOptions common;
     const char *name, *out;
     bool resume, overwrite;
+    ModelOptions model;
     TrainOptions train;
 } TrainValues;
 
 #define AT(member) offsetof(TrainValues, member)
-#define MODEL(member) AT(train.model.member)
 #define OPTIMIZER(member) AT(train.optimizer.member)
 
 static const Option OPTIONS[] = {
@@ -39,15 +40,7 @@ static const Option OPTIONS[] = {
      NULL},
     {"batch-tokens", 'b', OPTION_INT, AT(train.batch_tokens), "N",
      "tokens in a step: rows x context", 1, 1e9, NULL},
-    {"layers", 'L', OPTION_INT, MODEL(layers), "L", "transformer blocks", 1, 1024,
-     NULL},
-    {"heads", 'H', OPTION_INT, MODEL(heads), "H", "attention heads", 1, 1024, NULL},
-    {"width", 'C', OPTION_INT, MODEL(width), "C", "width of the model", 1, 65536, NULL},
-    {"context", 'T', OPTION_INT, MODEL(context), "T", "positions", 2, 1048576, NULL},
-    {"mlp-width", 'F', OPTION_INT, MODEL(mlp_width), "F",
-     "width of the MLP; 0 means 4C", 0, 262144, NULL},
-    {"dropout", 0, OPTION_REAL, MODEL(dropout), "P",
-     "dropout on embeddings and residual branches", 0, 0.95, NULL},
+    MODEL_OPTIONS(TrainValues, model),
     {"init", 0, OPTION_CHOICE, AT(train.init), "KIND", "start values", 0, 0,
      INIT_NAMES},
     {"optimizer", 0, OPTION_CHOICE, OPTIMIZER(kind), "KIND",
@@ -112,8 +105,8 @@ static TrainValues defaults(void)
 {
     TrainValues values = {
         .common = {.seed = 1},
-        .train = {.model = gpt_config_default(),
-                  .init = INIT_XAVIER_PER_HEAD,
+        .model = model_options_start(),
+        .train = {.init = INIT_XAVIER_PER_HEAD,
                   .optimizer = {.kind = OPTIMIZER_MUON,
                                 .rate = 3e-3,
                                 .beta1 = 0.9,
@@ -136,7 +129,6 @@ static TrainValues defaults(void)
                   .eval_every = 250,
                   .log_every = 50},
     };
-    values.train.model.mlp_width = 0;
     return values;
 }
 
@@ -230,8 +222,7 @@ static Status train_on(const PreparedSet *set, const TrainValues *values,
                        Dist *dist, Error *err)
 {
     TrainOptions options = values->train;
-    if (options.model.mlp_width == 0)
-        options.model.mlp_width = 4 * options.model.width;
+    TRY(model_options_config(&options.model, &values->model, err));
     options.seed = (uint64_t)values->common.seed;
     options.folder = out;
     options.recipe = recipe;
@@ -332,8 +323,8 @@ static Status run(int argc, char **argv, Error *err)
     const char *arguments[1] = {"data/prepared/tang"};
     int count;
     bool help;
-    Status status =
-        options_parse(&INFO, &values, argc, argv, arguments, &count, &help, err);
+    Status status = model_options_parse(&INFO, &values, &values.model, argc, argv,
+                                        arguments, &count, &help, err);
     if (status == STATUS_OK && help) {
         options_help(&INFO, &values, stdout);
         return STATUS_OK;

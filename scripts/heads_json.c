@@ -70,19 +70,21 @@ static json_t *head_json(const HeadFigures *head)
 {
     const Score *scores = head->scores;
     return json_pack(
-        "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, "
+        "{s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+        "s:o, "
         "s:o, s:o, s:o, s:f, s:I}",
-        "role", ROLE_NAMES[head->role], "entropy", head->entropy, "saturation",
-        head->saturation, "sink", scores[PATTERN_SINK].value, "start",
-        scores[PATTERN_START].value, "marks", scores[PATTERN_MARKS].value, "previous",
-        scores[PATTERN_PREVIOUS].value, "near", scores[PATTERN_NEAR].value, "line",
-        scores[PATTERN_LINE].value, "line_next", scores[PATTERN_LINE_NEXT].value,
-        "duplicate", scores[PATTERN_DUPLICATE].value, "induction",
-        scores[PATTERN_INDUCTION].value, "induction_random", head->repeats.value,
-        "rare", scores[PATTERN_RARE].value, "offsets", numbers(head->offsets, OFFSETS),
-        "offsets_uniform", numbers(head->offset_uniform, OFFSETS), "scores",
-        scores_json(head), "norms", norms_json(head), "stable_rank", head->stable_rank,
-        "score_rank", (json_int_t)head->score_rank);
+        "head", (json_int_t)head->number, "role", ROLE_NAMES[head->role], "entropy",
+        head->entropy, "saturation", head->saturation, "sink",
+        scores[PATTERN_SINK].value, "start", scores[PATTERN_START].value, "marks",
+        scores[PATTERN_MARKS].value, "previous", scores[PATTERN_PREVIOUS].value, "near",
+        scores[PATTERN_NEAR].value, "line", scores[PATTERN_LINE].value, "line_next",
+        scores[PATTERN_LINE_NEXT].value, "duplicate", scores[PATTERN_DUPLICATE].value,
+        "induction", scores[PATTERN_INDUCTION].value, "induction_random",
+        head->repeats.value, "rare", scores[PATTERN_RARE].value, "offsets",
+        numbers(head->offsets, OFFSETS), "offsets_uniform",
+        numbers(head->offset_uniform, OFFSETS), "scores", scores_json(head), "norms",
+        norms_json(head), "stable_rank", head->stable_rank, "score_rank",
+        (json_int_t)head->score_rank);
 }
 
 static json_t *heads_of_layer(const StudyFigures *figures, int64_t l)
@@ -101,14 +103,16 @@ static json_t *heads_of_layer(const StudyFigures *figures, int64_t l)
 static json_t *layer_json(const StudyFigures *figures, int64_t l)
 {
     const LayerFigures *layer = &figures->layer_items[l];
+    const HeadFigures *heads = &figures->head_items[l * figures->heads];
     const CollapseFigures *collapse = &layer->collapse;
     int64_t H = layer->heads;
     char verdict[VERDICT_SIZE];
     collapse_verdict(verdict, layer->signs);
-    json_t *closest = collapse->closest[0] < 0
-                          ? json_null()
-                          : json_pack("[I, I]", (json_int_t)collapse->closest[0],
-                                      (json_int_t)collapse->closest[1]);
+    json_t *closest =
+        collapse->closest[0] < 0
+            ? json_null()
+            : json_pack("[I, I]", (json_int_t)heads[collapse->closest[0]].number,
+                        (json_int_t)heads[collapse->closest[1]].number);
     return json_pack(
         "{s:o, s:f, s:f, s:f, s:o, s:s, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, "
         "s:o, s:f}",

@@ -33,7 +33,8 @@ layers.forEach((layer) => layer.heads.forEach((head) => { head.roots = decode(li
 
 const rootOf = (head, i, j) => head.roots[i * (i + 1) / 2 + j];
 const weightOf = (head, i, j) => rootOf(head, i, j) ** 2;
-const nameOf = (l, h) => l + "." + h;
+/* A head keeps its number when others are cut from its layer. */
+const nameOf = (l, h) => l + "." + layers[l].heads[h].head;
 
 function tokenName(i) {
   return axis[i] === "◇" || axis[i] === "□" ? report.tokens[i] : axis[i];
@@ -158,6 +159,7 @@ function cellAt(canvas, event) {
 /* ---- what is shown ------------------------------------------------------------------ */
 
 const state = { layer: report.page.layer, head: 0, cursor: null };
+/* undefined in a layer whose heads were all cut */
 const current = () => layers[state.layer].heads[state.head];
 
 function describe(head, cell) {
@@ -197,6 +199,8 @@ const verse = fillPoem($("verse"), 0);
 
 function drawCursor() {
   const head = current(), cell = state.cursor;
+  if (!head)
+    return;
   drawMap($("large"), head, true, cell);
   $("readout").replaceChildren(...(cell ? describe(head, cell) : ["No cell is chosen."]));
   verse.forEach((span, j) => {
@@ -209,6 +213,8 @@ function drawCursor() {
 
 /* The query to begin with: the last character that is no mark, and what it looks at most. */
 function strongest(head) {
+  if (!head)
+    return null;
   let i = n - 1;
   while (i > 0 && marks[i])
     i--;
@@ -303,7 +309,8 @@ function pairTable(name, note, values, strong) {
 
 function fillPairs(layer) {
   if (layer.heads.length < 2) {
-    $("pairs").replaceChildren(element("p", { class: "quiet" }, "The layer has one head."));
+    $("pairs").replaceChildren(element("p", { class: "quiet" },
+      layer.heads.length === 1 ? "The layer has one head." : "The layer has no heads left."));
     return;
   }
   const random = layer.random_overlap.toFixed(2);
@@ -318,7 +325,7 @@ function fillPairs(layer) {
 function layerNote(layer) {
   const parts = [layer.effective_heads.toFixed(2) + " of " + layer.heads.length + " heads in effect"];
   if (layer.closest_pair)
-    parts.push("closest " + layer.closest_pair.map((h) => nameOf(layers.indexOf(layer), h)).join(" and ") +
+    parts.push("closest " + layer.closest_pair.map((number) => layers.indexOf(layer) + "." + number).join(" and ") +
       " at distance " + layer.min_pair_distance.toFixed(2));
   parts.push("mean entropy " + layer.entropy.toFixed(2),
     "rank residual " + layer.rank_residual.toFixed(2), layer.verdict);
@@ -377,13 +384,17 @@ function drawLayer() {
 }
 
 function fillHead() {
-  const head = current(), name = nameOf(state.layer, state.head);
+  const head = current();
+  $("detail").hidden = !head;
+  const name = head ? nameOf(state.layer, state.head) : "";
+  document.querySelectorAll("#overview button").forEach((button) =>
+    button.setAttribute("aria-current", button.dataset.place === state.layer + "." + state.head));
+  if (!head)
+    return;
   $("head-title").textContent = "Head " + name;
   $("role").replaceChildren(tag(head), " — " + ROLE_TEXT[head.role]);
   $("large").setAttribute("aria-label", "Attention map of head " + name);
   [...$("maps").children].forEach((button, h) => button.setAttribute("aria-pressed", h === state.head));
-  document.querySelectorAll("#overview button").forEach((button) =>
-    button.setAttribute("aria-current", button.dataset.name === name));
   $("scores").replaceChildren(...SCORES.map(([key, text]) => scoreRow(head, key, text)));
   fillOffsets(head);
   fillWeights(head);
@@ -393,17 +404,18 @@ function fillHead() {
 /* ---- the parts that stay ------------------------------------------------------------ */
 
 function fillOverview() {
-  const table = $("overview");
-  table.append(element("tr", {}, element("th"), element("th", { colspan: Math.max(...layers.map((l) => l.heads.length)) }, "heads"),
-    element("th", { class: "text" }, "")));
+  const table = $("overview"), most = Math.max(1, ...layers.map((layer) => layer.heads.length));
+  table.append(element("tr", {}, element("th"), element("th", { colspan: most }, "heads"), element("th", { class: "text" })));
   layers.forEach((layer, l) => {
     const row = element("tr", {}, element("th", { scope: "row" }, "layer " + l));
     layer.heads.forEach((head, h) => {
-      const button = element("button", { type: "button", "data-name": nameOf(l, h),
+      const button = element("button", { type: "button", "data-place": l + "." + h,
         title: nameOf(l, h) + " " + head.role, "aria-label": "Head " + nameOf(l, h) + ", " + head.role }, element("canvas"));
       button.addEventListener("click", () => choose(l, h));
       row.append(element("td", {}, button));
     });
+    for (let h = layer.heads.length; h < most; h++)
+      row.append(element("td"));
     const ill = layer.verdict !== "healthy";
     row.append(element("td", { class: "text" }, layer.effective_heads.toFixed(2) + " in effect · ",
       element("span", ill ? { class: "ill" } : {}, layer.verdict)));
@@ -413,7 +425,7 @@ function fillOverview() {
 
 function drawOverview() {
   document.querySelectorAll("#overview canvas").forEach((canvas) => {
-    const [l, h] = canvas.parentElement.dataset.name.split(".");
+    const [l, h] = canvas.parentElement.dataset.place.split(".");
     drawMap(canvas, layers[l].heads[h], false, null);
   });
 }
@@ -494,7 +506,7 @@ function start() {
     : probe.texts + " validation texts of " + probe.set) + " (" + probe.tokens + " tokens), maps of this text";
   layers.forEach((_, l) => {
     const button = element("button", { type: "button" }, String(l));
-    button.addEventListener("click", () => choose(l, Math.min(state.head, layers[l].heads.length - 1)));
+    button.addEventListener("click", () => choose(l, Math.max(0, Math.min(state.head, layers[l].heads.length - 1))));
     $("layers").append(button);
   });
   readColours();

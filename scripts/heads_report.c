@@ -66,10 +66,10 @@ static void print_score(const Score *score, FILE *stream)
         fprintf(stream, " %5s", "-");
 }
 
-static void print_head(const HeadFigures *head, int64_t l, int64_t h, FILE *stream)
+static void print_head(const HeadFigures *head, int64_t l, FILE *stream)
 {
     char name[48];
-    snprintf(name, sizeof name, "%lld.%lld", (long long)l, (long long)h);
+    snprintf(name, sizeof name, "%lld.%lld", (long long)l, (long long)head->number);
     fprintf(stream, "%-5s %-10s %5.2f %5.2f", name, ROLE_NAMES[head->role],
             head->entropy, head->saturation);
     for (int i = 0; i < COLUMN_COUNT; i++)
@@ -94,12 +94,13 @@ static void print_baseline(const StudyFigures *figures, FILE *stream)
                 sum += fmax(score->uniform, score->shuffled);
             }
         }
-        fprintf(stream, " %5.2f", sum / (double)count);
+        fprintf(stream, " %5.2f", count > 0 ? sum / (double)count : 0);
     }
     putc('\n', stream);
 }
 
-static void print_layer(const LayerFigures *layer, int64_t l, FILE *stream)
+static void print_layer(const LayerFigures *layer, const HeadFigures *heads, int64_t l,
+                        FILE *stream)
 {
     char verdict[VERDICT_SIZE];
     const CollapseFigures *collapse = &layer->collapse;
@@ -109,8 +110,9 @@ static void print_layer(const LayerFigures *layer, int64_t l, FILE *stream)
             collapse->effective_maps);
     if (collapse->closest[0] >= 0)
         fprintf(stream, ", closest %lld.%lld and %lld.%lld at %.3f", (long long)l,
-                (long long)collapse->closest[0], (long long)l,
-                (long long)collapse->closest[1], collapse->min_pair_distance);
+                (long long)heads[collapse->closest[0]].number, (long long)l,
+                (long long)heads[collapse->closest[1]].number,
+                collapse->min_pair_distance);
     fprintf(stream, ", rank residual %.3f: %s\n", collapse->residual, verdict);
 }
 
@@ -131,10 +133,11 @@ void heads_print_table(const HeadsReport *report, FILE *stream)
     fprintf(stream, " %5s %5s\n", "again", "rank");
     for (int64_t l = 0; l < figures->layers; l++) {
         for (int64_t h = 0; h < figures->layer_items[l].heads; h++)
-            print_head(&figures->head_items[l * figures->heads + h], l, h, stream);
+            print_head(&figures->head_items[l * figures->heads + h], l, stream);
     }
     print_baseline(figures, stream);
     putc('\n', stream);
     for (int64_t l = 0; l < figures->layers; l++)
-        print_layer(&figures->layer_items[l], l, stream);
+        print_layer(&figures->layer_items[l], &figures->head_items[l * figures->heads],
+                    l, stream);
 }

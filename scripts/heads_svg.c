@@ -105,7 +105,7 @@ static void print_panel(const HeadsReport *report, int64_t head, int64_t x, int6
             "</text>"
             "<text class=\"note\" x=\"80\" y=\"-12\">%s · entropy %.2f · sink "
             "%.2f</text>\n",
-            l, head, ROLE_NAMES[figures->role], figures->entropy,
+            l, figures->number, ROLE_NAMES[figures->role], figures->entropy,
             figures->scores[PATTERN_SINK].value);
     print_frame(n, stream);
     print_cells(heads_report_map(report, l, head), n, stream);
@@ -136,7 +136,7 @@ static void print_svg(const HeadsReport *report, FILE *stream)
 {
     int64_t n = report->shown->text.n;
     int64_t H = report->figures->layer_items[report->layer].heads;
-    int64_t across = H < ACROSS ? H : ACROSS;
+    int64_t across = H < 1 ? 1 : H < ACROSS ? H : ACROSS;
     int64_t down = (H + across - 1) / across;
     int64_t width = n * CELL + LABEL > LEAST ? n * CELL + LABEL : LEAST;
     int64_t height = n * CELL + TITLE + LABEL;

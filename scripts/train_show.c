@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "scripts/console.h"
+#include "scripts/model_options.h"
 
 void train_show_step(void *context, const TrainRecord *record)
 {
@@ -66,11 +67,12 @@ void train_show_start(const Trainer *trainer, const PreparedSet *set, const char
 {
     const Gpt *gpt = trainer_model(trainer);
     const GptConfig *config = &gpt->config;
-    fprintf(
-        stderr, "model: gpt2, L%lld H%lld C%lld T%lld F%lld V%lld, %lld parameters\n",
-        (long long)config->layers, (long long)config->heads, (long long)config->width,
-        (long long)config->context, (long long)config->mlp_width,
-        (long long)config->vocab_size, (long long)gpt->table.parameters);
+    char text[1024];
+    model_describe(text, sizeof text, config);
+    fprintf(stderr, "model: %s, %lld parameters\n", text,
+            (long long)gpt->table.parameters);
+    if (gpt_config_advice(config, text, sizeof text) != NULL)
+        fprintf(stderr, "warning: %s\n", text);
     const PartStats *train = &set->stats.parts[PART_TRAIN];
     fprintf(stderr, "set: %s, %lld poems and %lld body tokens to train on\n", set->path,
             (long long)train->poems, (long long)train->body_tokens);

@@ -10,6 +10,7 @@
 #include "train/bench_limits.h"
 #include "train/bench_phases.h"
 #include "train/bench_update.h"
+#include "train/bench_work.h"
 #include "train/clip.h"
 #include "train/lanes.h"
 
@@ -17,12 +18,9 @@ enum { MOST_STEPS = 1000 };
 
 double bench_operations(const GptConfig *config)
 {
-    double C = (double)config->width;
-    double L = (double)config->layers;
-    double F = (double)config->mlp_width;
-    double V = (double)config->vocab_size;
-    double T = (double)config->context;
-    double forward = 2 * L * (4 * C * C + 2 * C * F) + 2 * C * V + 2 * L * C * (T + 1);
+    BenchWork work = bench_work(config);
+    double forward =
+        work.qkv + work.scores + work.out + work.up + work.down + work.head;
     return 3 * forward;
 }
 

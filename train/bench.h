@@ -8,6 +8,7 @@
  *   forward      2 L (4 C^2 + 2 C F) + 2 C V  in matrix products,
  *                2 L C (T + 1)                in scores and mixing
  *   all          3 x forward: each product has two more in the backward pass.
+ * That is the default model; bench_work.h counts the others in the same way.
  * Norms, softmax, GELU and the optimizer are not counted. */
 #ifndef JUEJU_TRAIN_BENCH_H
 #define JUEJU_TRAIN_BENCH_H

@@ -1,196 +1,54 @@
 #include "train/bench_phases.h"
 
 #include <omp.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "model/attention/core.h"
-#include "model/attention/heads.h"
 #include "model/layers/crossentropy.h"
-#include "model/layers/embedding.h"
-#include "model/layers/gelu.h"
-#include "model/math/vec.h"
+#include "train/bench_kinds.h"
 #include "train/bench_limits.h"
+#include "train/bench_work.h"
 
-/* One thread's arrays for a pass of N tokens; filled with small numbers. */
-typedef struct {
-    const Gpt *gpt;
-    const GptParams *params;
-    GptParams grads;
-    Arena arena;
-    real *flat; /* what grads is a view of */
-    int64_t N, C, F, V, T;
-    TokenBatch batch;
-    int32_t *ids, *targets, *places;
-    int64_t *starts;
-    real *narrow, *narrow2, *narrow3; /* (N, C) */
-    real *wide, *wide2, *wide3;       /* (N, max(3C, F)) */
-    real *logsum, *scratch, *logits;
-    LayerNormSaved norm;
-} PhaseWork;
-
-static const BlockParams *first_block(const PhaseWork *w)
+static double operations_of(const PhaseKind *kind, const BenchWork *work)
 {
-    return &w->params->blocks[0];
+    return kind->times * *(const double *)((const char *)work + kind->work);
 }
 
-static const BlockParams *first_grads(const PhaseWork *w)
+static int64_t larger(int64_t a, int64_t b)
 {
-    return &w->grads.blocks[0];
+    return a > b ? a : b;
 }
 
-static void embed(PhaseWork *w)
+static HeadSizes head_sizes(const GptConfig *config)
 {
-    embedding_forward(w->narrow, w->params->tokens, w->params->positions, w->ids,
-                      w->places, w->N, w->C);
-    embedding_backward(w->grads.tokens, w->grads.positions, w->narrow, w->ids,
-                       w->places, w->N, w->C);
+    HeadSizes sizes = {.H = config->heads,
+                       .G = config->kv_heads,
+                       .D = gpt_score_size(config),
+                       .E = gpt_value_size(config)};
+    sizes.packed = sizes.H * sizes.D + sizes.G * (sizes.D + sizes.E);
+    return sizes;
 }
-
-static void norm(PhaseWork *w)
-{
-    const LayerNormParams *params = &first_block(w)->norm1;
-    layernorm_forward(w->narrow2, &w->norm, w->narrow, params, 1e-5, w->N, w->C);
-    layernorm_backward_add(w->narrow3, &first_grads(w)->norm1, w->narrow2, &w->norm,
-                           w->narrow, params, w->N, w->C);
-}
-
-static void qkv_forward(PhaseWork *w)
-{
-    linear_forward(w->wide, w->narrow, &first_block(w)->attention.qkv, w->N, w->C,
-                   3 * w->C);
-}
-
-static void qkv_backward(PhaseWork *w)
-{
-    linear_backward(w->narrow2, &first_grads(w)->attention.qkv, w->wide, w->narrow,
-                    &first_block(w)->attention.qkv, w->N, w->C, 3 * w->C);
-}
-
-/* The heads' part alone: without the two products around it. */
-static void attention_both(PhaseWork *w, bool backward)
-{
-    int64_t H = w->gpt->config.heads;
-    int64_t D = w->C / H;
-    for (int64_t s = 0; s < w->batch.segments; s++) {
-        int64_t start = w->starts[s];
-        AttentionShape shape = {.n = w->starts[s + 1] - start,
-                                .D = D,
-                                .stride = 3 * w->C,
-                                .stride_z = w->C};
-        for (int64_t h = 0; h < H; h++) {
-            const real *q = w->wide + start * 3 * w->C + h * D;
-            real *z = w->narrow + start * w->C + h * D;
-            real *logsum = w->logsum + h * w->N + start;
-            if (backward) {
-                real *dq = w->wide2 + start * 3 * w->C + h * D;
-                attention_backward(dq, dq + w->C, dq + 2 * w->C, z, z, logsum, q,
-                                   q + w->C, q + 2 * w->C, w->scratch, &shape);
-            } else {
-                attention_forward(z, logsum, q, q + w->C, q + 2 * w->C, w->scratch,
-                                  &shape);
-            }
-        }
-    }
-}
-
-static void attention_ahead(PhaseWork *w)
-{
-    attention_both(w, false);
-}
-
-static void attention_back(PhaseWork *w)
-{
-    attention_both(w, true);
-}
-
-static void out_forward(PhaseWork *w)
-{
-    linear_forward(w->narrow2, w->narrow, &first_block(w)->attention.out, w->N, w->C,
-                   w->C);
-}
-
-static void out_backward(PhaseWork *w)
-{
-    linear_backward(w->narrow3, &first_grads(w)->attention.out, w->narrow2, w->narrow,
-                    &first_block(w)->attention.out, w->N, w->C, w->C);
-}
-
-static void up_forward(PhaseWork *w)
-{
-    linear_forward(w->wide, w->narrow, &first_block(w)->mlp.up, w->N, w->C, w->F);
-}
-
-static void up_backward(PhaseWork *w)
-{
-    linear_backward(w->narrow2, &first_grads(w)->mlp.up, w->wide, w->narrow,
-                    &first_block(w)->mlp.up, w->N, w->C, w->F);
-}
-
-static void down_forward(PhaseWork *w)
-{
-    linear_forward(w->narrow, w->wide, &first_block(w)->mlp.down, w->N, w->F, w->C);
-}
-
-static void down_backward(PhaseWork *w)
-{
-    linear_backward(w->wide2, &first_grads(w)->mlp.down, w->narrow, w->wide,
-                    &first_block(w)->mlp.down, w->N, w->F, w->C);
-}
-
-static void gelu(PhaseWork *w)
-{
-    gelu_forward_slope(w->wide2, w->wide, w->N * w->F);
-    vec_multiply(w->wide3, w->wide, w->N * w->F);
-}
-
-static void head(PhaseWork *w)
-{
-    crossentropy_head(w->narrow2, w->grads.tokens, NULL, w->narrow, w->params->tokens,
-                      w->targets, (real)1e-4, w->logits, w->N, w->C, w->V);
-}
-
-typedef struct {
-    const char *name;
-    void (*run)(PhaseWork *);
-    bool per_layer;
-    /* Operations per token as factors of C^2, C F, C V and C (T + 1). */
-    double square, mlp, vocab, scores;
-} PhaseKind;
-
-static const PhaseKind KINDS[] = {
-    {"embedding", embed, false, 0, 0, 0, 0},
-    {"layernorm", norm, true, 0, 0, 0, 0},
-    {"qkv forward", qkv_forward, true, 6, 0, 0, 0},
-    {"qkv backward", qkv_backward, true, 12, 0, 0, 0},
-    {"attention forward", attention_ahead, true, 0, 0, 0, 2},
-    {"attention backward", attention_back, true, 0, 0, 0, 4},
-    {"out forward", out_forward, true, 2, 0, 0, 0},
-    {"out backward", out_backward, true, 4, 0, 0, 0},
-    {"mlp up forward", up_forward, true, 0, 2, 0, 0},
-    {"mlp up backward", up_backward, true, 0, 4, 0, 0},
-    {"gelu", gelu, true, 0, 0, 0, 0},
-    {"mlp down forward", down_forward, true, 0, 2, 0, 0},
-    {"mlp down backward", down_backward, true, 0, 4, 0, 0},
-    {"head and loss", head, false, 0, 0, 6, 0},
-};
 
 static void lay_out(PhaseWork *w, Arena *arena)
 {
+    const HeadSizes *sizes = &w->heads;
     const GptConfig *config = &w->gpt->config;
-    int64_t wide = w->F > 3 * w->C ? w->F : 3 * w->C;
+    int64_t narrow = larger(w->C, sizes->H * sizes->E);
+    int64_t wide = larger(larger(w->F, sizes->packed), w->C);
+    wide = larger(wide, larger(config->q_rank, config->kv_rank + config->rope_size));
+    wide = larger(wide, sizes->H * (config->nope_size + sizes->E));
     size_t N = (size_t)w->N;
     w->flat = arena_reals(arena, (int64_t)w->gpt->table.total);
-    real **const narrow[] = {&w->narrow, &w->narrow2, &w->narrow3};
-    real **const wides[] = {&w->wide, &w->wide2, &w->wide3};
-    for (int i = 0; i < 3; i++) {
-        *narrow[i] = arena_reals(arena, w->N * w->C);
+    real **const narrows[] = {&w->narrow, &w->narrow2, &w->narrow3};
+    real **const wides[] = {&w->wide, &w->wide2, &w->wide3, &w->wide4};
+    for (int i = 0; i < 3; i++)
+        *narrows[i] = arena_reals(arena, w->N * narrow);
+    for (int i = 0; i < 4; i++)
         *wides[i] = arena_reals(arena, w->N * wide);
-    }
     w->norm.mean = arena_reals(arena, w->N);
     w->norm.inverse = arena_reals(arena, w->N);
-    w->logsum = arena_reals(arena, config->heads * w->N);
-    w->scratch =
-        arena_reals(arena, heads_scratch(w->T, config->heads, gpt_head_size(config)));
+    w->logsum = arena_reals(arena, sizes->H * w->N);
+    w->scratch = arena_reals(arena, attention_scratch(w->T, w->T, sizes->D, sizes->E));
     w->logits = arena_reals(arena, crossentropy_scratch(w->N, w->C, w->V));
     w->ids = arena_take(arena, N, sizeof *w->ids);
     w->targets = arena_take(arena, N, sizeof *w->targets);
@@ -230,7 +88,8 @@ static Status work_create(PhaseWork *w, const Gpt *gpt, int64_t tokens, Error *e
                      .C = config->width,
                      .F = config->mlp_width,
                      .V = config->vocab_size,
-                     .T = config->context};
+                     .T = config->context,
+                     .heads = head_sizes(config)};
     Arena counting = {0};
     lay_out(w, &counting);
     TRY(arena_create(&w->arena, counting.used, "a phase", err));
@@ -266,21 +125,19 @@ static void time_all(BenchReport *report, PhaseWork *works, const BenchOptions *
                      int64_t passes)
 {
     const GptConfig *config = &options->config;
-    double C = (double)config->width;
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
-        const PhaseKind *kind = &KINDS[i];
+    BenchWork work = bench_work(config);
+    double tokens = (double)works[0].N * (double)passes;
+    for (int i = 0; i < PHASE_KINDS; i++) {
+        const PhaseKind *kind = &PHASES[i];
         double layers = kind->per_layer ? (double)config->layers : 1;
-        double tokens = (double)works[0].N * (double)passes;
-        double each = kind->square * C * C + kind->mlp * C * (double)config->mlp_width +
-                      kind->vocab * C * (double)config->vocab_size +
-                      kind->scores * C * (double)(config->context + 1);
         double rounds = (double)passes / report->threads;
         double seconds = time_kind(kind, works, report->threads, options->repeats);
+        bool of_layers = kind->per_layer || kind->work == offsetof(BenchWork, scores);
         report->phases[report->phase_count++] =
             (BenchPhase){.name = kind->name,
-                         .calls = passes * (int64_t)layers,
+                         .calls = passes * (of_layers ? config->layers : 1),
                          .seconds = seconds * rounds * layers,
-                         .operations = each * tokens * layers};
+                         .operations = operations_of(kind, &work) * tokens};
     }
 }
 

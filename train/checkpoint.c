@@ -135,11 +135,7 @@ static Status read_weights(Trainer *trainer, const char *folder, Error *err)
     Gpt loaded;
     ModelTokens tokens;
     TRY(weights_load(&loaded, &tokens, folder, err));
-    const GptConfig *want = &trainer->gpt.config;
-    const GptConfig *got = &loaded.config;
-    bool same = got->vocab_size == want->vocab_size && got->context == want->context &&
-                got->width == want->width && got->layers == want->layers &&
-                got->heads == want->heads && got->mlp_width == want->mlp_width;
+    bool same = gpt_config_equal(&loaded.config, &trainer->gpt.config);
     if (same)
         memcpy(trainer->gpt.values, loaded.values, loaded.table.total * sizeof(real));
     gpt_destroy(&loaded);

@@ -56,17 +56,15 @@ GradcheckRow gradcheck_tensor(const char *name, real *values, const real *analyt
 
 GradcheckOptions gradcheck_defaults(void)
 {
-    return (GradcheckOptions){
-        .config = {.vocab_size = 17,
-                   .context = 12,
-                   .width = 12,
-                   .layers = 2,
-                   .heads = 3,
-                   .mlp_width = 20,
-                   .norm_eps = 1e-5,
-                   .dropout = 0.2},
-        .seed = 1,
-    };
+    GradcheckOptions options = {.config = gpt_config_open(FAMILY_GPT2), .seed = 1};
+    options.config.vocab_size = 17;
+    options.config.context = 12;
+    options.config.width = 12;
+    options.config.layers = 2;
+    options.config.heads = 3;
+    options.config.mlp_width = 20;
+    options.config.dropout = 0.2;
+    return options;
 }
 
 /* A batch of random tokens: one segment as long as the context, then two shorter ones, and
@@ -163,12 +161,14 @@ static void subject_destroy(Subject *subject)
     gpt_destroy(&subject->gpt);
 }
 
-/* With a single segment as long as the context, row i of dW_P is the gradient of the i-th
+/* With learned positions and a single segment as long as the context, row i of dW_P is the gradient of the i-th
  * embedded input alone, so the same tensor checks dx of the first block. */
 static Status check_input(GradcheckReport *report, Subject *subject,
                           const GradcheckOptions *options, Error *err)
 {
     const ParamTable *table = &subject->gpt.table;
+    if (options->config.position != POSITION_LEARNED)
+        return STATUS_OK;
     const ParamInfo *positions = &table->items[1];
     subject->data.batch.segments = 1;
     subject->data.batch.tokens = options->config.context;
@@ -219,7 +219,9 @@ Status gradcheck_model(GradcheckReport *report, const GradcheckOptions *options,
 {
     *report = (GradcheckReport){0};
     Subject subject = {0};
-    Status status = check_all(report, &subject, options, err);
+    GradcheckOptions filled = *options;
+    gpt_config_fill(&filled.config);
+    Status status = check_all(report, &subject, &filled, err);
     subject_destroy(&subject);
     if (status != STATUS_OK)
         gradcheck_report_free(report);

@@ -42,7 +42,9 @@ typedef struct {
 } GradcheckReport;
 
 typedef struct {
-    GptConfig config; /* a small one: every element costs four forward passes */
+    GptConfig
+        config; /* a small one: every element costs four forward passes. Open sizes
+                         are filled */
     uint64_t seed;
     int64_t samples; /* elements per tensor; 0: all */
 } GradcheckOptions;

@@ -54,26 +54,34 @@ void muon_orthogonalise(real *x, int64_t rows, int64_t cols, real *scratch)
     }
 }
 
-void muon_update(real *values, real *momentum, const real *grads, int64_t stride,
-                 int64_t rows, int64_t cols, const MuonOptions *options, real *scratch)
+void muon_update(real *values, real *momentum, const real *grads,
+                 const MuonShape *shape, const MuonOptions *options, real *scratch)
 {
     real mu = (real)options->momentum;
+    int64_t rows = shape->rows;
+    int64_t width = shape->width;
+    int64_t cols = shape->slices * width;
     real *update = scratch;
     for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < cols; j++) {
-            int64_t at = i * stride + j;
-            momentum[at] = mu * momentum[at] + grads[at];
-            update[i * cols + j] = grads[at] + mu * momentum[at];
+        for (int64_t s = 0; s < shape->slices; s++) {
+            int64_t at = i * shape->stride + s * shape->step;
+            real *out = update + i * cols + s * width;
+            for (int64_t j = 0; j < width; j++) {
+                momentum[at + j] = mu * momentum[at + j] + grads[at + j];
+                out[j] = grads[at + j] + mu * momentum[at + j];
+            }
         }
     }
     muon_orthogonalise(update, rows, cols, scratch + rows * cols);
-    double shape = sqrt(fmax(1, (double)cols / (double)rows));
-    real step = (real)(options->rate * shape);
+    double larger = sqrt(fmax(1, (double)cols / (double)rows));
+    real step = (real)(options->rate * larger);
     real keep = (real)(1 - options->rate * options->decay);
     for (int64_t i = 0; i < rows; i++) {
-        for (int64_t j = 0; j < cols; j++) {
-            int64_t at = i * stride + j;
-            values[at] = keep * values[at] - step * update[i * cols + j];
+        for (int64_t s = 0; s < shape->slices; s++) {
+            int64_t at = i * shape->stride + s * shape->step;
+            const real *out = update + i * cols + s * width;
+            for (int64_t j = 0; j < width; j++)
+                values[at + j] = keep * values[at + j] - step * out[j];
         }
     }
 }

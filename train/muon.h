@@ -12,7 +12,8 @@
  * c = 2.0315 five steps bring singular values between about 0.01 and 1 to 0.7 .. 1.2,
  * which is enough.
  *
- * Matrices that were packed for speed are taken apart: W_Q, W_K and W_V each for itself. */
+ * Matrices that were packed for speed are taken apart: W_Q, W_K and W_V each for itself,
+ * and MLA's keys and values, whose columns lie by turns. */
 #ifndef JUEJU_TRAIN_MUON_H
 #define JUEJU_TRAIN_MUON_H
 
@@ -34,9 +35,16 @@ enum { MUON_STEPS = 5 };
 void muon_orthogonalise(real *x, int64_t rows, int64_t cols, real *scratch);
 int64_t muon_scratch(int64_t rows, int64_t cols);
 
-/* One update of a (rows, cols) = (in, out) block of a matrix whose rows are `stride` reals
- * apart in values, momentum and grads alike. scratch: rows x cols + muon_scratch. */
-void muon_update(real *values, real *momentum, const real *grads, int64_t stride,
-                 int64_t rows, int64_t cols, const MuonOptions *options, real *scratch);
+/* The (in, out) matrix to update, as it lies in a wider one: `slices` slices of `width`
+ * columns, one every `step`; rows are `stride` reals apart. out = slices x width. */
+typedef struct {
+    int64_t rows, stride;
+    int64_t slices, width, step;
+} MuonShape;
+
+/* One update; values, momentum and grads point to its first number and lie alike.
+ * scratch: rows x out + muon_scratch. */
+void muon_update(real *values, real *momentum, const real *grads,
+                 const MuonShape *shape, const MuonOptions *options, real *scratch);
 
 #endif

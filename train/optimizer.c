@@ -6,20 +6,19 @@ const char *const OPTIMIZER_NAMES[] = {"muon", "adamw", NULL};
 
 static bool is_block_matrix(const ParamInfo *info)
 {
-    return info->kind == PARAM_QKV || info->kind == PARAM_MATRIX ||
+    return info->kind == PARAM_HEADS || info->kind == PARAM_MATRIX ||
            info->kind == PARAM_RESIDUAL;
-}
-
-/* W_Q, W_K and W_V are three matrices side by side; any other tensor is one. */
-static int64_t parts_of(const ParamInfo *info)
-{
-    return info->kind == PARAM_QKV ? 3 : 1;
 }
 
 static int64_t scratch_of(const ParamInfo *info)
 {
-    int64_t cols = info->cols / parts_of(info);
-    return info->rows * cols + muon_scratch(info->rows, cols);
+    int64_t most = 0;
+    for (int p = 0; p < info->parts; p++) {
+        int64_t cols = info->part[p].heads * info->part[p].width;
+        int64_t need = info->rows * cols + muon_scratch(info->rows, cols);
+        most = need > most ? need : most;
+    }
+    return most;
 }
 
 static Status create_scratch(Optimizer *optimizer, Error *err)
@@ -86,11 +85,16 @@ static void update_muon(Optimizer *optimizer, Gpt *gpt, const real *grads,
         if (!is_block_matrix(info))
             continue;
         real *scratch = optimizer->scratch[omp_get_thread_num()];
-        int64_t cols = info->cols / parts_of(info);
-        for (int64_t part = 0; part < parts_of(info); part++) {
-            size_t at = info->offset + (size_t)(part * cols);
-            muon_update(gpt->values + at, optimizer->m + at, grads + at, info->cols,
-                        info->rows, cols, &muon, scratch);
+        for (int p = 0; p < info->parts; p++) {
+            const ParamPart *part = &info->part[p];
+            size_t at = info->offset + (size_t)part->first;
+            MuonShape shape = {.rows = info->rows,
+                               .stride = info->cols,
+                               .slices = part->heads,
+                               .width = part->width,
+                               .step = part->step};
+            muon_update(gpt->values + at, optimizer->m + at, grads + at, &shape, &muon,
+                        scratch);
         }
     }
 }

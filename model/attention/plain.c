@@ -6,49 +6,61 @@
 #include "model/math/softmax.h"
 #include "model/math/vec.h"
 
+/* Query i sees keys first_key .. last_key. */
+static int64_t first_key(const AttentionShape *shape, int64_t i)
+{
+    bool limited = shape->causal && shape->window > 0 && shape->window <= i;
+    return limited ? i - shape->window + 1 : 0;
+}
+
+static int64_t last_key(const AttentionShape *shape, int64_t i)
+{
+    return shape->causal ? i : shape->m - 1;
+}
+
 void attention_plain_forward(real *z, real *weights, const real *q, const real *k,
                              const real *v, const AttentionShape *shape)
 {
-    int64_t n = shape->n;
-    int64_t D = shape->D;
-    real scale = (real)(1 / sqrt((double)D));
-    for (int64_t i = 0; i < n; i++) {
-        real *p = weights + i * n;
-        for (int64_t j = 0; j <= i; j++) /* (a) */
-            p[j] = scale * vec_dot(q + i * shape->stride, k + j * shape->stride, D);
-        softmax_forward(p, i + 1); /* (b) */
-        memset(p + i + 1, 0, (size_t)(n - i - 1) * sizeof(real));
+    int64_t m = shape->m, D = shape->D, E = shape->E;
+    memset(weights, 0, (size_t)(shape->n * m) * sizeof(real));
+    for (int64_t i = 0; i < shape->n; i++) {
+        int64_t first = first_key(shape, i), last = last_key(shape, i);
+        real *p = weights + i * m;
+        for (int64_t j = first; j <= last; j++) /* (a) */
+            p[j] = shape->scale *
+                   vec_dot(q + i * shape->stride_q, k + j * shape->stride_k, D);
+        softmax_forward(p + first, last - first + 1); /* (b) */
         real *out = z + i * shape->stride_z;
-        memset(out, 0, (size_t)D * sizeof(real));
-        for (int64_t j = 0; j <= i; j++) /* (c) */
-            vec_axpy(out, p[j], v + j * shape->stride, D);
+        memset(out, 0, (size_t)E * sizeof(real));
+        for (int64_t j = first; j <= last; j++) /* (c) */
+            vec_axpy(out, p[j], v + j * shape->stride_v, E);
     }
 }
 
-void attention_plain_backward(real *dq, real *dk, real *dv, const real *dz,
-                              const real *weights, const real *q, const real *k,
-                              const real *v, const AttentionShape *shape)
+void attention_plain_backward(real *dq, real *dk, real *dv, KeyGradients keys,
+                              const real *dz, const real *weights, const real *q,
+                              const real *k, const real *v, const AttentionShape *shape)
 {
-    int64_t n = shape->n;
-    int64_t D = shape->D;
-    real scale = (real)(1 / sqrt((double)D));
-    for (int64_t i = 0; i < n; i++) {
-        memset(dq + i * shape->stride, 0, (size_t)D * sizeof(real));
-        memset(dk + i * shape->stride, 0, (size_t)D * sizeof(real));
-        memset(dv + i * shape->stride, 0, (size_t)D * sizeof(real));
+    int64_t m = shape->m, D = shape->D, E = shape->E;
+    for (int64_t j = 0; keys == KEYS_WRITE && j < m; j++) {
+        memset(dk + j * shape->stride_k, 0, (size_t)D * sizeof(real));
+        memset(dv + j * shape->stride_v, 0, (size_t)E * sizeof(real));
     }
-    for (int64_t i = 0; i < n; i++) {
-        const real *p = weights + i * n;
-        const real *dzi = dz + i * shape->stride_z;
+    for (int64_t i = 0; i < shape->n; i++) {
+        int64_t first = first_key(shape, i), last = last_key(shape, i);
+        const real *p = weights + i * m;
+        const real *qi = q + i * shape->stride_q, *dzi = dz + i * shape->stride_z;
+        real *dqi = dq + i * shape->stride_q;
+        memset(dqi, 0, (size_t)D * sizeof(real));
         real mean = 0; /* sum_m p_im dp_im */
-        for (int64_t j = 0; j <= i; j++)
-            mean += p[j] * vec_dot(dzi, v + j * shape->stride, D);
-        for (int64_t j = 0; j <= i; j++) {
-            vec_axpy(dv + j * shape->stride, p[j], dzi, D);                   /* (d) */
-            real ds = p[j] * (vec_dot(dzi, v + j * shape->stride, D) - mean); /* (e) */
-            vec_axpy(dq + i * shape->stride, ds * scale, k + j * shape->stride,
-                     D); /* (f) */
-            vec_axpy(dk + j * shape->stride, ds * scale, q + i * shape->stride, D);
+        for (int64_t j = first; j <= last; j++)
+            mean += p[j] * vec_dot(dzi, v + j * shape->stride_v, E);
+        for (int64_t j = first; j <= last; j++) {
+            const real *kj = k + j * shape->stride_k, *vj = v + j * shape->stride_v;
+            vec_axpy(dv + j * shape->stride_v, p[j], dzi, E); /* (d) */
+            real ds = p[j] * (vec_dot(dzi, vj, E) - mean);    /* (e) */
+            vec_axpy(dqi, shape->scale * ds, kj, D);          /* (f) */
+            vec_axpy(dk + j * shape->stride_k, shape->scale * ds, qi, D);
         }
     }
 }

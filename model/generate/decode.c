@@ -85,12 +85,29 @@ static void lay_out(Decoder *d)
     d->scratch = arena_reals(&d->arena, d->threads * d->scratch_stride);
 }
 
+/* What the passes below are written for. */
+static bool is_plain(const GptConfig *config)
+{
+    bool whole = config->window == 0;
+    for (int64_t l = 0; l < config->layers; l++)
+        whole = whole && config->removed[l] == 0;
+    return whole && config->norm == NORM_LAYER && config->norm_place == NORM_BEFORE &&
+           config->position == POSITION_LEARNED && config->mlp == MLP_GELU &&
+           config->attention == ATTENTION_HEADS && config->biases &&
+           config->kv_heads == config->heads && config->scaled_scores &&
+           config->heads * config->head_size == config->width;
+}
+
 Status decoder_create(Decoder **decoder, const Gpt *gpt, int64_t rows, int64_t threads,
                       Error *err)
 {
     assert(rows > 0);
     Decoder *d;
     *decoder = NULL;
+    if (!is_plain(&gpt->config))
+        return error_set(err, STATUS_USAGE,
+                         "decoding knows models of family gpt2 without other switches "
+                         "only");
     TRY(memory_allocate(&d, 1, sizeof *d, "a decoder", err));
     d->gpt = gpt;
     d->threads = threads > 0 ? (int)threads : omp_get_max_threads();
@@ -112,7 +129,7 @@ Status decoder_create(Decoder **decoder, const Gpt *gpt, int64_t rows, int64_t t
         panels_pack(&d->blocks[l].up, &block->mlp.up);
         panels_pack(&d->blocks[l].down, &block->mlp.down);
     }
-    panels_pack_transposed(&d->head, gpt->params.tokens);
+    panels_pack_transposed(&d->head, gpt->params.head);
     *decoder = d;
     return STATUS_OK;
 }

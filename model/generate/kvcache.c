@@ -12,7 +12,7 @@ void kvcache_layout(KvCache *cache, Arena *arena, const GptConfig *config, int64
     cache->layers = config->layers;
     cache->heads = config->heads;
     cache->T = config->context;
-    cache->D = gpt_head_size(config);
+    cache->D = config->head_size;
     cache->key_stride = tile_round(cache->T) + TILE_LANES;
     cache->value_stride = tile_round(cache->D);
     int64_t heads = rows * cache->layers * cache->heads;

@@ -1,9 +1,10 @@
-/* The model: embedding, L blocks, final norm, tied head. Radford et al. 2019 (GPT-2).
+/* The model: embedding, L blocks, final norm, head. Radford et al. 2019 (GPT-2), and with
+ * other switches of model/gpt/config.h Llama and DeepSeek's dense models.
  *
- *   1  x = dropout(W_E[id] + W_P[position])
- *   2  for each block: x = block(x)                        model/gpt/block.h
- *   3  f = LayerNorm(x)
- *   4  loss = cross-entropy(f W_E^T, target)               in blocks of rows
+ *   1  x = dropout(W_E[id] + W_P[position])      W_P learned, sinusoidal, or none
+ *   2  for each block: x = block(x)              model/gpt/block.h
+ *   3  f = Norm(x)                               pre-norm; post-norm: f = x
+ *   4  loss = cross-entropy(f W_H^T, target)     in blocks of rows; tied: W_H = W_E
  *
  * One call works on one TokenBatch with one thread; train/ runs several calls at once,
  * each with its own GptWork and its own gradient buffer. */
@@ -14,16 +15,33 @@
 #include "model/base/memory.h"
 #include "model/gpt/params.h"
 
+/* What a model computes with but does not learn; pointers are NULL where it needs none. */
+typedef struct {
+    real *rope;       /* (T, D), with MLA (T, O): model/layers/rope.h */
+    real *sinusoids;  /* (T, C): model/layers/position.h */
+    uint16_t *groups; /* (L, H) HeadsShape.groups of each layer, when heads were cut */
+} GptTables;
+
 typedef struct {
     GptConfig config;
     ParamTable table;
     real *values;     /* flat buffer, owned */
     GptParams params; /* view of values */
+    GptTables tables; /* owned */
 } Gpt;
 
 /* All weights zero; follow with gpt_init. The config is checked. */
 Status gpt_create(Gpt *gpt, const GptConfig *config, Error *err);
 void gpt_destroy(Gpt *gpt);
+
+/* The attention of a layer, with the heads that are left in it. tables NULL: the sizes
+ * alone, to lay out memory. */
+HeadsShape gpt_heads_shape(const GptConfig *config, const GptTables *tables,
+                           int64_t layer);
+MlaShape gpt_mla_shape(const GptConfig *config, const GptTables *tables, int64_t layer);
+
+/* What is added to the embedding, (T, C), or NULL. */
+const real *gpt_positions(const Gpt *gpt);
 
 /* Which inputs a pass drops: nothing at p = 0. Two passes with the same values drop the
  * same inputs, whatever shard or thread they run in. */
@@ -58,9 +76,10 @@ GptLoss gpt_loss(const Gpt *gpt, GptWork *work, const TokenBatch *batch,
 /* Forward only: logits (N, V) of every token, for tests and for sampling without a cache. */
 void gpt_logits(const Gpt *gpt, GptWork *work, const TokenBatch *batch, real *logits);
 
-/* The attention weights of one head in one segment of the batch whose forward pass `work`
- * ran last: weights (n, n) for the n tokens of the segment, formed again from the saved
- * queries and keys; mixed (n, D) takes the head's output. */
+/* The attention weights of a layer's head-th remaining query head in one segment of the
+ * batch whose forward pass `work` ran last: weights (n, n) for the n tokens of the segment,
+ * formed again from the saved queries and keys; mixed (n, gpt_value_size) takes the head's
+ * output. */
 void gpt_attention_map(const Gpt *gpt, const GptWork *work, const TokenBatch *batch,
                        int64_t layer, int64_t head, int64_t segment, real *weights,
                        real *mixed);

@@ -10,6 +10,17 @@ const char *const INIT_NAMES[] = {"xavier-per-head", "xavier-packed", "normal",
 
 static const double NORMAL_DEVIATION = 0.02;
 
+/* gpt2's tensors have the numbers of their places: W_E 0, W_P 1, then 12 a block. What
+ * else a model has gets names that are none of these. */
+static uint64_t stream_name(const ParamInfo *info)
+{
+    if (info->role <= ROLE_POSITIONS)
+        return (uint64_t)info->role;
+    if (info->role <= ROLE_DOWN_BIAS)
+        return (uint64_t)(12 * info->layer) + (uint64_t)info->role;
+    return rng_hash((uint64_t)info->role, (uint64_t)info->layer);
+}
+
 static void fill_uniform(real *slice, int64_t stride, int64_t rows, int64_t width,
                          double bound, Rng rng)
 {
@@ -37,68 +48,77 @@ static void fill_normal(real *values, int64_t count, double deviation, Rng rng)
         values[i] = (real)(deviation * rng_normal(&rng));
 }
 
-/* Head h of projection q (0: W_Q, 1: W_K, 2: W_V) owns columns qC + hD .. qC + hD + D-1. */
-static void init_qkv_per_head(real *weight, const ParamInfo *info, int64_t D,
-                              bool identical, uint64_t seed, uint64_t name)
+/* The number that slice i of a part had before heads were cut. Parts of one slice (MLA's
+ * latent and shared key) belong to no head. */
+static uint64_t head_number(const ParamInfo *info, const ParamPart *part, int64_t i,
+                            const GptConfig *config)
 {
-    int64_t C = info->rows;
-    for (int64_t q = 0; q < 3; q++) {
-        for (int64_t h = 0; h < C / D; h++) {
-            uint64_t head = identical ? 0 : (uint64_t)h;
-            init_xavier_slice(weight + q * C + h * D, info->cols, C, D, seed,
-                              rng_hash(rng_hash(name, (uint64_t)q), head));
+    if (info->role == ROLE_KV_DOWN)
+        return 0;
+    return (uint64_t)(part->keys ? gpt_layer_kv_head(config, info->layer, i)
+                                 : gpt_layer_head(config, info->layer, i));
+}
+
+static void init_per_head(real *weight, const ParamInfo *info, const GptConfig *config,
+                          bool identical, uint64_t seed)
+{
+    uint64_t name = stream_name(info);
+    for (int p = 0; p < info->parts; p++) {
+        const ParamPart *part = &info->part[p];
+        for (int64_t i = 0; i < part->heads; i++) {
+            uint64_t head = identical ? 0 : head_number(info, part, i, config);
+            init_xavier_slice(weight + part->first + i * part->step, info->cols,
+                              info->rows, part->width, seed,
+                              rng_hash(rng_hash(name, (uint64_t)p), head));
         }
     }
 }
 
-/* Head h reads rows hD .. hD + D-1 of W_O: repeat those of head 0. */
-static void repeat_first_head_rows(real *weight, const ParamInfo *info, int64_t D)
+/* W_O reads head h in rows h head_rows .. : repeat those of the first. */
+static void repeat_first_head_rows(real *weight, const ParamInfo *info)
 {
-    size_t block = (size_t)(D * info->cols);
-    for (size_t h = 1; h < (size_t)(info->rows / D); h++)
+    size_t block = (size_t)(info->head_rows * info->cols);
+    for (size_t h = 1; h < (size_t)(info->rows / info->head_rows); h++)
         memcpy(weight + h * block, weight, block * sizeof(real));
 }
 
 static void init_matrix(real *weight, const ParamInfo *info, const GptConfig *config,
-                        InitKind kind, uint64_t seed, uint64_t name)
+                        InitKind kind, uint64_t seed)
 {
-    double scale =
-        info->kind == PARAM_RESIDUAL ? 1 / sqrt(2.0 * (double)config->layers) : 1;
-    Rng rng = rng_stream(seed, name);
+    double scale = info->kind == PARAM_RESIDUAL && config->scaled_residual
+                       ? 1 / sqrt(2.0 * (double)config->layers)
+                       : 1;
+    Rng rng = rng_stream(seed, stream_name(info));
     if (kind == INIT_NORMAL)
         fill_normal(weight, info->rows * info->cols, NORMAL_DEVIATION * scale, rng);
     else
         fill_uniform(weight, info->cols, info->rows, info->cols,
                      scale * xavier_bound(info->rows, info->cols), rng);
-    bool is_output =
-        info->kind == PARAM_RESIDUAL && strstr(info->name, ".attn.") != NULL;
-    if (kind == INIT_IDENTICAL_HEADS && is_output)
-        repeat_first_head_rows(weight, info, gpt_head_size(config));
+    if (kind == INIT_IDENTICAL_HEADS && info->head_rows > 0)
+        repeat_first_head_rows(weight, info);
 }
 
 void gpt_init(Gpt *gpt, InitKind kind, uint64_t seed)
 {
-    int64_t D = gpt_head_size(&gpt->config);
     for (int64_t i = 0; i < gpt->table.count; i++) {
         const ParamInfo *info = &gpt->table.items[i];
         real *values = gpt->values + info->offset;
         int64_t count = info->rows * info->cols;
-        uint64_t name = (uint64_t)i;
+        bool identical = kind == INIT_IDENTICAL_HEADS;
         switch (info->kind) {
         case PARAM_EMBEDDING:
-            fill_normal(values, count, NORMAL_DEVIATION, rng_stream(seed, name));
+            fill_normal(values, count, NORMAL_DEVIATION,
+                        rng_stream(seed, stream_name(info)));
             break;
-        case PARAM_QKV:
-            if (kind == INIT_XAVIER_PER_HEAD || kind == INIT_IDENTICAL_HEADS) {
-                init_qkv_per_head(values, info, D, kind == INIT_IDENTICAL_HEADS, seed,
-                                  name);
-                break;
-            }
-            init_matrix(values, info, &gpt->config, kind, seed, name);
+        case PARAM_HEADS:
+            if (kind == INIT_XAVIER_PER_HEAD || identical)
+                init_per_head(values, info, &gpt->config, identical, seed);
+            else
+                init_matrix(values, info, &gpt->config, kind, seed);
             break;
         case PARAM_MATRIX:
         case PARAM_RESIDUAL:
-            init_matrix(values, info, &gpt->config, kind, seed, name);
+            init_matrix(values, info, &gpt->config, kind, seed);
             break;
         case PARAM_GAIN:
             for (int64_t j = 0; j < count; j++)

@@ -2,35 +2,82 @@
  * checkpoints, the gradient check and every per-head report.
  *
  * Values, gradients and optimizer moments are flat buffers of table.total reals with the
- * same offsets. GptParams is a typed view of such a buffer; gradients use the same type. */
+ * same offsets. GptParams is a typed view of such a buffer; gradients use the same type.
+ * Under which names and in which layout a tensor is saved: model/gpt/param_names.h. */
 #ifndef JUEJU_MODEL_GPT_PARAMS_H
 #define JUEJU_MODEL_GPT_PARAMS_H
 
 #include <stddef.h>
 
 #include "model/attention/heads.h"
+#include "model/attention/mla.h"
 #include "model/base/memory.h"
 #include "model/gpt/config.h"
-#include "model/layers/layernorm.h"
 #include "model/layers/linear.h"
 #include "model/layers/mlp.h"
+#include "model/layers/norm.h"
+#include "model/layers/swiglu.h"
 
 typedef enum {
-    PARAM_EMBEDDING, /* rows are looked up */
-    PARAM_QKV,    /* (C, 3C): columns are Q heads, K heads, V heads of D columns each */
+    PARAM_EMBEDDING, /* (V, C) or (T, C): a row a token or position; also an own head */
+    PARAM_HEADS,  /* (in, out) weight whose columns are heads' slices: see its parts */
     PARAM_MATRIX, /* any other (in, out) weight */
     PARAM_RESIDUAL, /* (in, out) weight that writes into the residual stream */
     PARAM_GAIN,     /* starts at one */
     PARAM_BIAS,     /* starts at zero */
 } ParamKind;
 
+/* What a tensor is for. Of a block, the first twelve are those of gpt2, in its order. */
+typedef enum {
+    ROLE_TOKENS,
+    ROLE_POSITIONS,
+    ROLE_NORM1_GAIN,
+    ROLE_NORM1_BIAS,
+    ROLE_QKV,
+    ROLE_QKV_BIAS,
+    ROLE_OUT,
+    ROLE_OUT_BIAS,
+    ROLE_NORM2_GAIN,
+    ROLE_NORM2_BIAS,
+    ROLE_UP,
+    ROLE_UP_BIAS,
+    ROLE_DOWN,
+    ROLE_DOWN_BIAS,
+    ROLE_GATE,
+    ROLE_GATE_BIAS,
+    ROLE_Q_DOWN,
+    ROLE_Q_NORM,
+    ROLE_Q_UP,
+    ROLE_KV_DOWN,
+    ROLE_KV_NORM,
+    ROLE_KV_UP,
+    ROLE_NORM_GAIN, /* the final norm */
+    ROLE_NORM_BIAS,
+    ROLE_HEAD,
+    PARAM_ROLES
+} ParamRole;
+
+/* Columns of a matrix that belong together: `heads` slices of `width` columns, the first at
+ * column `first`, the next ones `step` columns on. W_QKV has three parts (Q, K, V), MLA's
+ * W_UKV two (keys and values, which lie by turns), an undivided matrix one. */
 typedef struct {
-    char name[64]; /* Hugging Face's name: "transformer.h.0.attn.c_attn.weight" */
+    int64_t first, width, step, heads;
+    bool keys; /* its heads are key/value heads, not query heads */
+} ParamPart;
+
+enum { PARAM_PARTS = 3 };
+
+typedef struct {
+    char name[64]; /* of the family: "transformer.h.0.attn.c_attn.weight" */
+    ParamRole role;
     ParamKind kind;
     int64_t layer;      /* 0 .. L-1, or -1 outside the blocks */
     int64_t rows, cols; /* vectors: rows = 1 */
     size_t offset;      /* of its first real in a flat buffer; a multiple of 16 */
     bool is_vector;     /* saved with one dimension */
+    int parts;          /* 1 .. 3 */
+    ParamPart part[PARAM_PARTS];
+    int64_t head_rows; /* W_O: rows that read one head, D or E; else 0 */
 } ParamInfo;
 
 typedef struct {
@@ -40,18 +87,23 @@ typedef struct {
     int64_t parameters; /* trainable numbers, padding not counted */
 } ParamTable;
 
+/* Pointers to what the model has not, or what a layer without heads has no use for, are
+ * NULL. */
 typedef struct {
-    LayerNormParams norm1;
-    HeadsParams attention;
-    LayerNormParams norm2;
-    MlpParams mlp;
+    NormParams norm1;
+    HeadsParams attention; /* ATTENTION_HEADS */
+    MlaParams mla;         /* ATTENTION_MLA */
+    NormParams norm2;
+    MlpParams mlp;       /* MLP_GELU */
+    SwigluParams swiglu; /* MLP_SWIGLU */
 } BlockParams;
 
 typedef struct {
-    real *tokens;        /* W_E (V, C), also the output head */
-    real *positions;     /* W_P (T, C) */
+    real *tokens;        /* W_E (V, C) */
+    real *positions;     /* W_P (T, C), POSITION_LEARNED only */
     BlockParams *blocks; /* (L), owned */
-    LayerNormParams norm;
+    NormParams norm;     /* NORM_BEFORE only */
+    real *head;          /* (V, C): tokens, or with an untied head its own */
 } GptParams;
 
 /* config must have been checked. */

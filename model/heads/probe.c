@@ -32,7 +32,7 @@ static void add_segment(double *entropy, double *pairs, int64_t *rows, const rea
 static LayerProbe summary(double entropy, const double *pairs, int64_t rows, int64_t H)
 {
     LayerProbe probe = {.entropy = 1, .min_distance = 1};
-    if (rows == 0)
+    if (rows == 0 || H == 0)
         return probe;
     probe.entropy = entropy / (double)(rows * H);
     for (int64_t h = 0; h < H; h++) {
@@ -48,16 +48,16 @@ static LayerProbe summary(double entropy, const double *pairs, int64_t rows, int
 Status heads_probe(LayerProbe *layers, const Gpt *gpt, GptWork *work,
                    const TokenBatch *batch, Error *err)
 {
-    int64_t H = gpt->config.heads;
-    int64_t D = gpt_head_size(&gpt->config);
+    int64_t most = gpt->config.heads;
+    int64_t D = gpt_value_size(&gpt->config);
     int64_t longest = longest_segment(batch);
     real *maps;
-    TRY(memory_allocate(&maps, (size_t)(H * longest * longest + longest * D),
+    TRY(memory_allocate(&maps, (size_t)(most * longest * longest + longest * D),
                         sizeof *maps, "attention maps", err));
-    real *mixed = maps + H * longest * longest;
+    real *mixed = maps + most * longest * longest;
     double *pairs;
-    Status status =
-        memory_allocate(&pairs, (size_t)(H * H), sizeof *pairs, "attention maps", err);
+    Status status = memory_allocate(&pairs, (size_t)(most * most), sizeof *pairs,
+                                    "attention maps", err);
     if (status != STATUS_OK) {
         memory_free(maps);
         return status;
@@ -66,6 +66,7 @@ Status heads_probe(LayerProbe *layers, const Gpt *gpt, GptWork *work,
     for (int64_t l = 0; l < gpt->config.layers; l++) {
         double entropy = 0;
         int64_t rows = 0;
+        int64_t H = gpt_layer_heads(&gpt->config, l);
         for (int64_t i = 0; i < H * H; i++)
             pairs[i] = 0;
         for (int64_t s = 0; s < batch->segments; s++) {

@@ -268,7 +268,9 @@ static Status finish_layer(LayerFigures *layer, HeadFigures *heads, const Study 
 {
     int64_t H = view_heads(study->view.gpt, l);
     layer->heads = H;
+    layer->entropy = H == 0; /* no head is no collapse */
     for (int64_t h = 0; h < H; h++) {
+        heads[h].number = view_head_number(study->view.gpt, l, h);
         finish_head(&heads[h], &study->sums[l * study->heads + h]);
         layer->entropy += heads[h].entropy / (double)H;
         layer->saturation += heads[h].saturation / (double)H;

@@ -50,6 +50,7 @@ void study_add(Study *study, const HeadText *text);
 void study_add_repeats(Study *study, const HeadText *text);
 
 typedef struct {
+    int64_t number;             /* view_head_number: what the head is called */
     double entropy, saturation; /* 1 and 0 when no text had two tokens */
     double offsets[OFFSETS], offset_uniform[OFFSETS];
     Score scores[PATTERN_COUNT];

@@ -125,7 +125,9 @@ Status subspace_stable_rank(double *out, const Subspace *q, const Subspace *k,
 Status effective_number(double *out, const double *similarity, int64_t n, Error *err)
 {
     double *copy;
-    *out = NAN;
+    *out = 0;
+    if (n == 0)
+        return STATUS_OK;
     TRY(memory_allocate(&copy, (size_t)(n * n + n), sizeof *copy,
                         "the effective number of heads", err));
     double *eigenvalues = copy + n * n;

@@ -52,7 +52,8 @@ Status subspace_stable_rank(double *out, const Subspace *q, const Subspace *k,
 
 /* Of how many heads' worth a symmetric, positive semidefinite similarity matrix (n, n) with
  * ones on its diagonal is: exp of the entropy of the eigenvalues of S/n (the Vendi score,
- * Friedman and Dieng 2022, arXiv:2210.02410).  1 all alike ... n no two alike. */
+ * Friedman and Dieng 2022, arXiv:2210.02410).  1 all alike ... n no two alike;
+ * 0 with n = 0. */
 Status effective_number(double *out, const double *similarity, int64_t n, Error *err);
 
 #endif

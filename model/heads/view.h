@@ -5,8 +5,15 @@
  *     view_map(&view, layer, head, map, output);    as often as wanted
  *     view_destroy(&view);
  *
- * Layers and heads count from 0. A head is a query head: where several share keys and
- * values, its matrices K and V are those of its group. */
+ * Layers and heads count from 0. A head is a query head that is left in its layer; where
+ * several share keys and values (GQA, MQA), its matrices K and V are those of its group.
+ *
+ * Of latent attention (model/attention/mla.h) a head's matrices are what its latents come
+ * to, with the gains of their norms, but without the norms' scales, which differ between
+ * tokens:
+ *   Q = W_DQ diag(g_q) W_UQ,h   (C, P+O)
+ *   K = [W_DKV diag(g_kv) W_UK,h | the shared rope part of W_DKV]   (C, P+O)
+ *   V = W_DKV diag(g_kv) W_UV,h   (C, E) */
 #ifndef JUEJU_MODEL_HEADS_VIEW_H
 #define JUEJU_MODEL_HEADS_VIEW_H
 
@@ -26,9 +33,12 @@ void view_destroy(HeadsView *view);
 
 int64_t view_layers(const Gpt *gpt);
 int64_t view_width(const Gpt *gpt);                /* C, of the residual stream */
-int64_t view_heads(const Gpt *gpt, int64_t layer); /* H */
+int64_t view_heads(const Gpt *gpt, int64_t layer); /* H, of those that are left */
 int64_t view_most_heads(const Gpt *gpt);           /* the largest H of all layers */
-int64_t view_output_size(const Gpt *gpt);          /* of one head's output: D */
+int64_t view_output_size(const Gpt *gpt); /* of one head's output: D, with MLA E */
+
+/* What the layer's head-th head is called: its number before heads were cut. */
+int64_t view_head_number(const Gpt *gpt, int64_t layer, int64_t head);
 
 /* Runs one text, 1 <= n <= longest tokens of the vocabulary, through the model. */
 void view_read(HeadsView *view, const int32_t *ids, int64_t n);
@@ -44,7 +54,8 @@ const real *view_stream(const HeadsView *view, int64_t layer);
 
 typedef enum { HEAD_Q, HEAD_K, HEAD_V, HEAD_O, HEAD_MATRICES } HeadMatrix;
 
-/* Columns of a head's matrix between the residual stream and the head: D. */
+/* Columns of a head's matrix between the residual stream and the head: D; with MLA P+O for
+ * Q and K, E for V and O. */
 int64_t view_matrix_columns(const Gpt *gpt, HeadMatrix kind);
 
 /* The head's slice of W_Q, W_K or W_V (C, D), or of W_O transposed (C, D), column-major as

@@ -66,6 +66,51 @@ for look in "light 1 1440,1000" "dark 0 1440,1000" "narrow 1 520,900"; do
             --screenshot="$SHOTS/$1.png"
     fi
 done
+# A model whose last layer lost all its heads, and the one before its first.
+{
+    sed '/^"use strict";/,$d' "$page"
+    cat <<'END'
+{
+  const report = document.getElementById("report"), data = document.getElementById("weights-data");
+  const json = JSON.parse(report.textContent), last = json.layers.length - 1;
+  const lines = data.textContent.trim().split("\n");
+  lines.splice(lines.length - json.layers[last].heads.length);
+  lines.splice(lines.length - json.layers[last - 1].heads.length, 1);
+  Object.assign(json.layers[last], { heads: [], distance: [], closest_pair: null });
+  json.layers[last - 1].heads.shift();
+  for (const key of ["distance", "cosine", "cka", "query_overlap", "key_overlap"])
+    json.layers[last - 1][key] = json.layers[last - 1][key].slice(1).map((row) => row.slice(1));
+  data.textContent = lines.join("\n");
+  report.textContent = JSON.stringify(json);
+}
+</script>
+<script>
+END
+    sed -n '/^"use strict";/,$p' "$page" | sed '/<\/body>/,$d'
+    cat <<'END'
+<script>
+{
+  const lines = [], check = (what, holds) => lines.push((holds ? "ok " : "not ok ") + what);
+  const last = layers.length - 1;
+  check("a layer without heads says so", $("pairs").textContent === "The layer has no heads left." &&
+    $("maps").children.length === 0 && $("detail").hidden);
+  $("layers").children[last - 1].click();
+  check("heads that are left keep their numbers", $("head-title").textContent === "Head " + (last - 1) + ".1" &&
+    !$("detail").hidden && $("maps").children.length === layers[last - 1].heads.length);
+  check("and their maps", Math.abs(weightOf(current(), 0, 0) - 1) < 0.001 && $("large").clientHeight > 100);
+  $("layers").children[last].click();
+  check("one can go back", $("layer-title").textContent === "Layer " + last && $("detail").hidden);
+  document.body.append(element("pre", { id: "checks" }, "\n" + lines.join("\n") + "\n"));
+}
+</script>
+</body>
+</html>
+END
+} >"$work/cut.html"
+open_page cut.html 1440,1000 --dump-dom >"$work/dom"
+sed -i 's/<pre id="checks">/\n&\n/' "$work/dom"
+checks_of "heads cut"
+
 differ() {
     ! cmp -s "$work/background.light" "$work/background.dark"
 }

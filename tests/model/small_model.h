@@ -6,15 +6,23 @@
 #include "tests/model/numeric.h"
 
 /* No two sizes are equal, so that none can stand in for another. */
+static inline GptConfig small_config_of(Family family)
+{
+    GptConfig config = gpt_config_open(family);
+    config.vocab_size = 17;
+    config.context = 13;
+    config.width = 12;
+    config.layers = 2;
+    config.heads = 3;
+    config.mlp_width = 20;
+    config.norm_eps = 1e-5;
+    gpt_config_fill(&config);
+    return config;
+}
+
 static inline GptConfig small_config(void)
 {
-    return (GptConfig){.vocab_size = 17,
-                       .context = 13,
-                       .width = 12,
-                       .layers = 2,
-                       .heads = 3,
-                       .mlp_width = 20,
-                       .norm_eps = 1e-5};
+    return small_config_of(FAMILY_GPT2);
 }
 
 /* Gains and biases too, large enough for attention to be uneven. */

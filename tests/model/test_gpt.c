@@ -1,3 +1,4 @@
+#include "model/attention/core.h"
 #include "model/layers/crossentropy.h"
 #include "model/math/blas.h"
 #include "tests/model/small_model.h"
@@ -299,7 +300,8 @@ static void work_takes_the_bytes_that_its_parts_need(void **state)
     for (int i = 0; i < 8; i++) {
         int64_t N = sizes[i], longest = N < T ? N : T;
         int64_t saved = 4 * N + 3 * N * C + N * 3 * C + N * C + H * N + 2 * N * F;
-        int64_t scratch = N * 3 * C + 2 * N * C + heads_scratch(longest, H, C / H);
+        int64_t scratch =
+            N * 3 * C + 2 * N * C + attention_scratch(longest, longest, C / H, C / H);
         int64_t reals = (L + 1) * N * C + L * saved + scratch + 2 * N + 2 * N * C +
                         crossentropy_scratch(N, C, V);
         int64_t takes = 2 + (L + 1) + 12 * L + 4 + 5;
@@ -321,7 +323,8 @@ static void a_bad_config_makes_no_model(void **state)
     Gpt gpt;
     Error err;
     GptConfig config = small_config();
-    config.heads = 5;
+    config.heads = config.kv_heads = 5;
+    config.head_size = 0;
     assert_int_equal(gpt_create(&gpt, &config, &err), STATUS_USAGE);
     gpt_destroy(&gpt); /* harmless */
 }

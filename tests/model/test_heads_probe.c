@@ -198,7 +198,7 @@ static void a_single_head_and_single_tokens_are_no_collapse(void **state)
     LayerProbe layers[2];
     const int64_t ones[] = {1, 1, 1};
     Gpt three = random_model(&config);
-    config.heads = 1;
+    config.heads = config.kv_heads = 1;
     Gpt one = random_model(&config);
     run_probe(layers, &one, LENGTHS, 4);
     assert_true(layers[0].min_distance == 1 && layers[1].min_distance == 1);

@@ -4,6 +4,12 @@
 
 enum { LAYERS = 2 };
 
+#ifdef JUEJU_REAL_DOUBLE
+#define DIGESTS 0x43e519c652353b76, 0xd8fd950bd184e4db, 0, 0xae4620588d00efa1
+#else
+#define DIGESTS 0xbadc7edc32e40975, 0xa27c16ddecfc3c7c, 0, 0x78c4383151cc8580
+#endif
+
 /* C = 128, D = 32 as in the default; two layers, so residual weights are scaled by 1/2. */
 static Gpt started(InitKind kind, uint64_t seed)
 {
@@ -180,6 +186,7 @@ static void a_model_with_one_head_more_keeps_what_was_drawn(void **state)
     Error err;
     assert_int_equal(gpt_create(&three, &config, &err), STATUS_OK);
     config.heads = 4;
+    config.kv_heads = 4;
     config.width = 16; /* D stays 4 */
     assert_int_equal(gpt_create(&four, &config, &err), STATUS_OK);
     gpt_init(&three, INIT_XAVIER_PER_HEAD, 11);
@@ -266,6 +273,198 @@ static void identical_heads_get_identical_gradients(void **state)
     pool_free(&pool);
 }
 
+/* ---- other models ------------------------------------------------------------------- */
+
+/* FNV-1a over the bits of a tensor. */
+static uint64_t digest(uint64_t hash, const real *values, int64_t count)
+{
+    const unsigned char *bytes = (const unsigned char *)values;
+    for (size_t i = 0; i < (size_t)count * sizeof(real); i++)
+        hash = (hash ^ bytes[i]) * 1099511628211u;
+    return hash;
+}
+
+/* Runs that were started once can be started again: matrices of the default model, the
+ * uniform ones, have the bits that they always had. */
+static void the_default_starts_as_it_always_did(void **state)
+{
+    (void)state;
+    static const uint64_t EXPECTED[] = {DIGESTS};
+    for (int k = 0; k < 4; k++) {
+        GptConfig config = gpt_config_default();
+        config.vocab_size = 50;
+        Gpt gpt;
+        assert_int_equal(gpt_create(&gpt, &config, NULL), STATUS_OK);
+        gpt_init(&gpt, KINDS[k], 7);
+        uint64_t hash = 14695981039346656037u;
+        for (int64_t t = 0; t < gpt.table.count; t++) {
+            const ParamInfo *info = &gpt.table.items[t];
+            if (info->kind != PARAM_EMBEDDING)
+                hash = digest(hash, gpt.values + info->offset, info->rows * info->cols);
+        }
+        if (KINDS[k] != INIT_NORMAL) /* whose logarithms are the library's */
+            assert_int_equal(hash, EXPECTED[k]);
+        gpt_destroy(&gpt);
+    }
+}
+
+static Gpt started_as(const GptConfig *config, InitKind kind)
+{
+    Gpt gpt;
+    Error err = {.message = ""};
+    if (gpt_create(&gpt, config, &err) != STATUS_OK)
+        fail_msg("%s", err.message);
+    gpt_init(&gpt, kind, 9);
+    return gpt;
+}
+
+static GptConfig wide_config(Family family)
+{
+    GptConfig config = gpt_config_family(family);
+    config.vocab_size = 50;
+    config.layers = LAYERS;
+    return config;
+}
+
+static const ParamInfo *tensor(const Gpt *gpt, ParamRole role, int64_t layer)
+{
+    for (int64_t t = 0; t < gpt->table.count; t++) {
+        if (gpt->table.items[t].role == role && gpt->table.items[t].layer == layer)
+            return &gpt->table.items[t];
+    }
+    fail_msg("no tensor of role %d", (int)role);
+    return NULL;
+}
+
+/* Slice i of a part, where it begins. */
+static const real *slice(const Gpt *gpt, const ParamInfo *info, int part, int64_t i)
+{
+    return gpt->values + info->offset + info->part[part].first +
+           i * info->part[part].step;
+}
+
+static void each_slice_of_a_head_has_its_own_bound(void **state)
+{
+    (void)state;
+    static const ParamRole ROLES[] = {ROLE_QKV, ROLE_Q_UP, ROLE_KV_DOWN, ROLE_KV_UP};
+    static const int PARTS[] = {3, 1, 2, 2};
+    for (int r = 0; r < 4; r++) {
+        GptConfig config = wide_config(r == 0 ? FAMILY_LLAMA : FAMILY_DEEPSEEK);
+        Gpt gpt = started_as(&config, INIT_XAVIER_PER_HEAD);
+        const ParamInfo *info = tensor(&gpt, ROLES[r], 1);
+        assert_int_equal(info->kind, PARAM_HEADS);
+        assert_int_equal(info->parts, PARTS[r]);
+        int64_t columns = 0;
+        for (int p = 0; p < info->parts; p++) {
+            int64_t width = info->part[p].width;
+            columns += info->part[p].heads * width;
+            for (int64_t i = 0; i < info->part[p].heads; i++)
+                assert_uniform(slice(&gpt, info, p, i), info->cols, info->rows, width,
+                               sqrt(6.0 / (double)(info->rows + width)));
+        }
+        assert_int_equal(columns, info->cols);
+        gpt_destroy(&gpt);
+    }
+}
+
+/* Fewer key/value heads leave the queries, and the heads that there are, as they were. */
+static void a_head_keeps_its_stream_whatever_the_others_do(void **state)
+{
+    (void)state;
+    GptConfig config = wide_config(FAMILY_LLAMA);
+    Gpt two = started_as(&config, INIT_XAVIER_PER_HEAD);
+    config.kv_heads = 1;
+    Gpt one = started_as(&config, INIT_XAVIER_PER_HEAD);
+    config.kv_heads = 2;
+    config.removed[0] = 3; /* the first group, and one of the second */
+    config.removed[0] |= 4;
+    Gpt cut = started_as(&config, INIT_XAVIER_PER_HEAD);
+    const ParamInfo *all = tensor(&two, ROLE_QKV, 0);
+    const ParamInfo *single = tensor(&one, ROLE_QKV, 0);
+    const ParamInfo *left = tensor(&cut, ROLE_QKV, 0);
+    for (int64_t r = 0; r < 128; r++) {
+        const size_t bytes = 32 * sizeof(real);
+        for (int64_t h = 0; h < 4; h++)
+            assert_memory_equal(slice(&two, all, 0, h) + r * all->cols,
+                                slice(&one, single, 0, h) + r * single->cols, bytes);
+        assert_memory_equal(slice(&two, all, 0, 3) + r * all->cols,
+                            slice(&cut, left, 0, 0) + r * left->cols, bytes);
+        for (int p = 1; p < 3; p++) {
+            assert_memory_equal(slice(&two, all, p, 0) + r * all->cols,
+                                slice(&one, single, p, 0) + r * single->cols, bytes);
+            assert_memory_equal(slice(&two, all, p, 1) + r * all->cols,
+                                slice(&cut, left, p, 0) + r * left->cols, bytes);
+        }
+    }
+    gpt_destroy(&cut);
+    gpt_destroy(&one);
+    gpt_destroy(&two);
+}
+
+static void identical_heads_are_identical_in_every_family(void **state)
+{
+    (void)state;
+    for (int f = FAMILY_LLAMA; f <= FAMILY_DEEPSEEK; f++) {
+        Pool pool = {0};
+        GptConfig config = wide_config((Family)f);
+        Gpt gpt = started_as(&config, INIT_IDENTICAL_HEADS);
+        GptWork *work = work_for(&gpt, TEXT_TOKENS);
+        Gradients grads = gradients_for(&pool, &gpt);
+        Text text;
+        const int64_t lengths[] = {29, 50, 1};
+        TokenBatch batch = random_text(&text, lengths, 3, 50, 3);
+        gpt_train_pass(&gpt, &grads.params, work, &batch, (real)0.02,
+                       &(GptDropout){.p = 0});
+        const real *both[] = {gpt.values, grads.values};
+        for (int b = 0; b < 2; b++) {
+            for (int64_t t = 0; t < gpt.table.count; t++) {
+                const ParamInfo *info = &gpt.table.items[t];
+                const real *values = both[b] + info->offset;
+                for (int p = 0; p < info->parts; p++) {
+                    const ParamPart *part = &info->part[p];
+                    for (int64_t i = 1; i < part->heads; i++) {
+                        const real *head = values + part->first + i * part->step;
+                        for (int64_t r = 0; r < info->rows; r++)
+                            assert_memory_equal(head + r * info->cols,
+                                                values + part->first + r * info->cols,
+                                                (size_t)part->width * sizeof(real));
+                    }
+                }
+                for (int64_t h = 1;
+                     info->head_rows > 0 && h < info->rows / info->head_rows; h++)
+                    assert_memory_equal(
+                        values, values + h * info->head_rows * info->cols,
+                        (size_t)(info->head_rows * info->cols) * sizeof(real));
+            }
+        }
+        gpt_params_destroy(&grads.params);
+        gpt_work_destroy(work);
+        gpt_destroy(&gpt);
+        pool_free(&pool);
+    }
+}
+
+static void residual_projections_are_scaled_unless_told_not_to(void **state)
+{
+    (void)state;
+    GptConfig config = wide_config(FAMILY_LLAMA);
+    Gpt scaled = started_as(&config, INIT_XAVIER_PER_HEAD);
+    config.scaled_residual = false;
+    Gpt plain = started_as(&config, INIT_XAVIER_PER_HEAD);
+    int residual = 0;
+    for (int64_t t = 0; t < plain.table.count; t++) {
+        const ParamInfo *info = &plain.table.items[t];
+        const real *a = scaled.values + info->offset, *b = plain.values + info->offset;
+        double factor = info->kind == PARAM_RESIDUAL ? 1 / sqrt(2.0 * LAYERS) : 1;
+        residual += info->kind == PARAM_RESIDUAL;
+        for (int64_t i = 0; i < info->rows * info->cols; i++)
+            assert_near(a[i], factor * (double)b[i], 1e-7);
+    }
+    assert_int_equal(residual, 2 * LAYERS);
+    gpt_destroy(&plain);
+    gpt_destroy(&scaled);
+}
+
 static void names_are_those_of_the_kinds(void **state)
 {
     (void)state;
@@ -288,6 +487,11 @@ int main(void)
         cmocka_unit_test(a_model_with_one_head_more_keeps_what_was_drawn),
         cmocka_unit_test(a_seed_decides_everything),
         cmocka_unit_test(identical_heads_get_identical_gradients),
+        cmocka_unit_test(the_default_starts_as_it_always_did),
+        cmocka_unit_test(each_slice_of_a_head_has_its_own_bound),
+        cmocka_unit_test(a_head_keeps_its_stream_whatever_the_others_do),
+        cmocka_unit_test(identical_heads_are_identical_in_every_family),
+        cmocka_unit_test(residual_projections_are_scaled_unless_told_not_to),
         cmocka_unit_test(names_are_those_of_the_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,43 @@ static void both_gradients_weigh_the_same(void **state)
     pool_free(&at.pool);
 }
 
+/* For an x that goes elsewhere, too. */
+static void backward_add_adds_to_dx(void **state)
+{
+    (void)state;
+    Case at = make_case(true), added = make_case(true);
+    linear_backward(at.dx, &at.dparams, at.dy, at.x, &at.params, N, IN, OUT);
+    fill_value(added.dx, N * IN, 2);
+    linear_backward_add(added.dx, &added.dparams, added.dy, added.x, &added.params, N,
+                        IN, OUT);
+    for (int i = 0; i < N * IN; i++)
+        assert_near(added.dx[i], 2 + (double)at.dx[i], SAME_TOLERANCE);
+    assert_all_near(added.dparams.weight, at.dparams.weight, IN * OUT, SAME_TOLERANCE);
+    assert_all_near(added.dparams.bias, at.dparams.bias, OUT, SAME_TOLERANCE);
+    pool_free(&at.pool);
+    pool_free(&added.pool);
+}
+
+static void a_sum_of_nothing_is_the_bias(void **state)
+{
+    (void)state;
+    for (int bias = 0; bias < 2; bias++) {
+        Case at = make_case(bias);
+        fill_value(at.y, N * OUT, (double)NAN);
+        linear_forward(at.y, at.x, &at.params, N, 0, OUT);
+        for (int i = 0; i < N * OUT; i++)
+            assert_true(at.y[i] == (bias ? at.params.bias[i % OUT] : 0));
+        fill_value(at.dx, N * IN, (double)NAN);
+        linear_backward(at.dx, &at.dparams, at.dy, at.x, &at.params, N, IN, 0);
+        linear_backward_add(at.dx, &at.dparams, at.dy, at.x, &at.params, N, IN, 0);
+        for (int i = 0; i < N * IN; i++)
+            assert_true(at.dx[i] == 0);
+        for (int i = 0; i < IN * OUT; i++)
+            assert_true(at.dparams.weight[i] == 0);
+        pool_free(&at.pool);
+    }
+}
+
 int main(void)
 {
     blas_single_thread();
@@ -110,6 +147,8 @@ int main(void)
         cmocka_unit_test(backward_is_the_gradient),
         cmocka_unit_test(parameter_gradients_are_added_to),
         cmocka_unit_test(both_gradients_weigh_the_same),
+        cmocka_unit_test(backward_add_adds_to_dx),
+        cmocka_unit_test(a_sum_of_nothing_is_the_bias),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

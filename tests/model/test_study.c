@@ -178,74 +178,238 @@ static double square_of(const Gpt *gpt, int64_t layer, int64_t head, HeadMatrix 
     return sum;
 }
 
-/* Scores of a map are those of the slices: with biases 0 and no norm's gain in the way,
- * softmax of a W_Q W_K^T a^T / sqrt(D) with a the normed stream. */
-static void slices_are_what_attention_works_with(void **state)
+enum { C = 12, MOST = 8 };
+
+/* Gains 1 and biases 0 in front of attention, so that slices are all there is. */
+static void make_plain(Gpt *gpt)
 {
-    (void)state;
-    GptConfig config = small_config();
-    Gpt gpt = random_model(&config);
+    for (int64_t t = 0; t < gpt->table.count; t++) {
+        const ParamInfo *info = &gpt->table.items[t];
+        real *values = gpt->values + info->offset;
+        if (info->role == ROLE_NORM1_GAIN)
+            fill_value(values, C, 1);
+        if (info->role == ROLE_NORM1_BIAS || info->role == ROLE_QKV_BIAS)
+            fill_value(values, info->cols, 0);
+    }
+}
+
+/* a (N, C): the stream before a layer as its norm hands it on. */
+static void norm_rows(double a[N][C], const real *x, const GptConfig *config)
+{
+    for (int i = 0; i < N; i++, x += C) {
+        double mean = config->norm == NORM_LAYER ? sum_all(x, C) / C : 0;
+        double variance = sum_products(x, x, C) / C - mean * mean;
+        for (int c = 0; c < C; c++)
+            a[i][c] = ((double)x[c] - mean) / sqrt(variance + config->norm_eps);
+    }
+}
+
+/* out (N, columns) = a W, a row's scale by its own. */
+static void project(double out[N][MOST], double a[N][C], const double *w,
+                    int64_t columns, const double *scale)
+{
+    for (int i = 0; i < N; i++) {
+        for (int64_t d = 0; d < columns; d++) {
+            out[i][d] = 0;
+            for (int c = 0; c < C; c++)
+                out[i][d] += scale[i] * a[i][c] * w[d * C + c];
+        }
+    }
+}
+
+/* What the norm of a latent, `rank` columns of a matrix (C, width), makes of a row's size. */
+static void latent_scales(double *scale, double a[N][C], const real *down,
+                          int64_t width, int64_t rank)
+{
+    for (int i = 0; i < N; i++) {
+        double square = 0;
+        for (int64_t r = 0; r < rank; r++) {
+            double sum = 0;
+            for (int c = 0; c < C; c++)
+                sum += a[i][c] * (double)down[c * width + r];
+            square += sum * sum;
+        }
+        scale[i] = rank > 0 ? 1 / sqrt(square / (double)rank + 1e-6) : 1;
+    }
+}
+
+/* One head's map and output, again from its slices: softmax of (a W_Q)(a W_K)^T times
+ * 1 / sqrt(D), and that times a W_V. */
+static void check_head(const HeadsView *view, int64_t l, int64_t h, double a[N][C])
+{
+    const Gpt *gpt = view->gpt;
+    const MlaParams *mla = &gpt->params.blocks[l].mla;
+    int64_t D = view_matrix_columns(gpt, HEAD_Q);
+    int64_t E = view_matrix_columns(gpt, HEAD_V);
+    double w[C * MOST], q[N][MOST], k[N][MOST], v[N][MOST], query[N], key[N];
+    real map[N * N], output[N * MOST];
+    int64_t R = gpt->config.kv_rank;
+    bool latent = gpt->config.attention == ATTENTION_MLA;
+    latent_scales(query, a, latent ? mla->q_down.weight : NULL, gpt->config.q_rank,
+                  latent ? gpt->config.q_rank : 0);
+    latent_scales(key, a, latent ? mla->kv_down.weight : NULL, R, latent ? R : 0);
+    view_matrix(w, gpt, l, h, HEAD_Q);
+    project(q, a, w, D, query);
+    view_matrix(w, gpt, l, h, HEAD_K);
+    project(k, a, w, D, key);
+    view_matrix(w, gpt, l, h, HEAD_V);
+    project(v, a, w, E, key);
+    view_map(view, l, h, map, output);
+    for (int i = 0; i < N; i++) {
+        double p[N], total = 0;
+        for (int j = 0; j <= i; j++) {
+            double score = 0;
+            for (int64_t d = 0; d < D; d++)
+                score += q[i][d] * k[j][d];
+            p[j] = exp(score / sqrt((double)D));
+            total += p[j];
+        }
+        for (int64_t d = 0; d < E; d++) {
+            double mixed = 0;
+            for (int j = 0; j <= i; j++)
+                mixed += p[j] / total * v[j][d];
+            assert_near(output[i * E + d], mixed, 20 * SAME_TOLERANCE);
+        }
+        for (int j = 0; j <= i; j++)
+            assert_near(map[i * N + j], p[j] / total, 20 * SAME_TOLERANCE);
+    }
+}
+
+static void check_slices(const GptConfig *config)
+{
+    Gpt gpt = random_model(config);
     HeadsView view;
     Error err;
     Verse verse;
     make_verse(&verse, 3);
-    const int64_t C = 12, D = 4;
-    for (int l = 0; l < 2; l++) {
-        BlockParams *block = &gpt.params.blocks[l];
-        fill_value(block->attention.qkv.bias, 3 * C, 0);
-        fill_value(block->norm1.gain, C, 1);
-        fill_value(block->norm1.bias, C, 0);
-    }
+    make_plain(&gpt);
     assert_int_equal(view_create(&view, &gpt, N, &err), STATUS_OK);
     view_read(&view, verse.ids, N);
-    for (int64_t l = 0; l < 2; l++) {
-        const real *x = view_stream(&view, l);
-        double a[N][12];
-        for (int i = 0; i < N; i++) {
-            double mean = sum_all(x + i * C, C) / (double)C;
-            double variance =
-                sum_products(x + i * C, x + i * C, C) / (double)C - mean * mean;
-            for (int c = 0; c < C; c++)
-                a[i][c] = ((double)x[i * C + c] - mean) /
-                          sqrt(variance + gpt.config.norm_eps);
-        }
-        for (int64_t h = 0; h < 3; h++) {
-            double wq[48], wk[48], wv[48], q[N][4], k[N][4], v[N][4];
-            real map[N * N], output[N * 4];
-            view_map(&view, l, h, map, output);
-            view_matrix(wq, &gpt, l, h, HEAD_Q);
-            view_matrix(wk, &gpt, l, h, HEAD_K);
-            view_matrix(wv, &gpt, l, h, HEAD_V);
-            for (int i = 0; i < N; i++) {
-                for (int d = 0; d < D; d++) {
-                    q[i][d] = k[i][d] = v[i][d] = 0;
-                    for (int c = 0; c < C; c++) {
-                        q[i][d] += a[i][c] * wq[d * C + c];
-                        k[i][d] += a[i][c] * wk[d * C + c];
-                        v[i][d] += a[i][c] * wv[d * C + c];
-                    }
-                }
-            }
-            for (int i = 0; i < N; i++) {
-                double p[N], total = 0, mixed[4] = {0};
-                for (int j = 0; j <= i; j++) {
-                    double score = 0;
-                    for (int d = 0; d < D; d++)
-                        score += q[i][d] * k[j][d];
-                    p[j] = exp(score / sqrt((double)D));
-                    total += p[j];
-                }
-                for (int j = 0; j <= i; j++) {
-                    assert_near(map[i * N + j], p[j] / total, 10 * SAME_TOLERANCE);
-                    for (int d = 0; d < D; d++)
-                        mixed[d] += p[j] / total * v[j][d];
-                }
-                for (int d = 0; d < D; d++)
-                    assert_near(output[i * D + d], mixed[d], 10 * SAME_TOLERANCE);
-            }
-        }
+    for (int64_t l = 0; l < view_layers(&gpt); l++) {
+        double a[N][C];
+        norm_rows(a, view_stream(&view, l), config);
+        for (int64_t h = 0; h < view_heads(&gpt, l); h++)
+            check_head(&view, l, h, a);
     }
     view_destroy(&view);
+    gpt_destroy(&gpt);
+}
+
+static void slices_are_what_attention_works_with(void **state)
+{
+    (void)state;
+    GptConfig config = small_config();
+    check_slices(&config);
+}
+
+/* Six query heads that read two groups: a head's keys are its group's. */
+static GptConfig grouped_config(void)
+{
+    GptConfig config = gpt_config_open(FAMILY_LLAMA);
+    config.vocab_size = 17;
+    config.context = 13;
+    config.width = C;
+    config.layers = 2;
+    config.heads = 6;
+    config.kv_heads = 2;
+    config.head_size = 4;
+    config.mlp_width = 20;
+    config.position = POSITION_NONE; /* slices know no turning */
+    gpt_config_fill(&config);
+    return config;
+}
+
+static void query_heads_have_the_keys_of_their_group(void **state)
+{
+    (void)state;
+    GptConfig config = grouped_config();
+    check_slices(&config);
+    Gpt gpt = random_model(&config);
+    double first[C * 4], other[C * 4];
+    view_matrix(first, &gpt, 0, 0, HEAD_K);
+    for (int64_t h = 0; h < 6; h++) {
+        view_matrix(other, &gpt, 0, h, HEAD_K);
+        assert_true((memcmp(first, other, sizeof first) == 0) == (h < 3));
+    }
+    StudyFigures figures = study_of(&gpt, 1);
+    const double *overlap = figures.layer_items[0].k_overlap;
+    assert_near(overlap[0 * 6 + 2], 1, 1e-9);
+    assert_true(overlap[0 * 6 + 3] < 0.95);
+    assert_true(figures.layer_items[0].q_overlap[0 * 6 + 2] < 0.95);
+    study_figures_free(&figures);
+    gpt_destroy(&gpt);
+}
+
+static GptConfig latent_config(void)
+{
+    GptConfig config = gpt_config_open(FAMILY_DEEPSEEK);
+    config.vocab_size = 17;
+    config.context = 13;
+    config.width = C;
+    config.layers = 2;
+    config.heads = 3;
+    config.mlp_width = 20;
+    config.q_rank = 7;
+    config.kv_rank = 6;
+    config.nope_size = 5;
+    config.rope_size = 2;
+    config.value_size = 3;
+    gpt_config_fill(&config);
+    return config;
+}
+
+static void latent_heads_are_products_of_their_matrices(void **state)
+{
+    (void)state;
+    GptConfig config = latent_config();
+    config.position = POSITION_NONE;
+    config.rope_size = 0;
+    check_slices(&config);
+    config.q_rank = 0; /* queries straight from the stream */
+    check_slices(&config);
+}
+
+/* The rope part of K is the same for all heads: the last columns of W_DKV. */
+static void latent_heads_share_the_rope_part(void **state)
+{
+    (void)state;
+    GptConfig config = latent_config();
+    Gpt gpt = random_model(&config);
+    double w[C * 7];
+    for (int64_t h = 0; h < 3; h++) {
+        view_matrix(w, &gpt, 1, h, HEAD_K);
+        for (int d = 0; d < 2; d++) {
+            for (int c = 0; c < C; c++)
+                assert_true(
+                    w[(5 + d) * C + c] ==
+                    (double)gpt.params.blocks[1].mla.kv_down.weight[c * 8 + 6 + d]);
+        }
+    }
+    StudyFigures figures = study_of(&gpt, 1);
+    assert_int_equal(figures.head_items[0].score_rank, 7);
+    study_figures_free(&figures);
+    gpt_destroy(&gpt);
+}
+
+/* Of layer 0 heads 1 and 4 are cut, of layer 1 all. */
+static void heads_that_are_left_keep_their_numbers(void **state)
+{
+    (void)state;
+    GptConfig config = grouped_config();
+    config.removed[0] = 1 << 1 | 1 << 4;
+    config.removed[1] = 63;
+    check_slices(&config);
+    Gpt gpt = random_model(&config);
+    StudyFigures figures = study_of(&gpt, 1);
+    static const int64_t NUMBERS[] = {0, 2, 3, 5};
+    assert_int_equal(figures.layer_items[0].heads, 4);
+    for (int h = 0; h < 4; h++)
+        assert_int_equal(figures.head_items[h].number, NUMBERS[h]);
+    assert_int_equal(figures.layer_items[1].heads, 0);
+    assert_true(figures.layer_items[1].collapse.effective_heads == 0);
+    assert_true(figures.layer_items[1].entropy == 1);
+    assert_true(!(figures.layer_items[1].signs & ~(unsigned)SIGN_RANK));
+    study_figures_free(&figures);
     gpt_destroy(&gpt);
 }
 
@@ -412,6 +576,10 @@ int main(void)
         cmocka_unit_test(a_model_of_zeros_has_no_roles),
         cmocka_unit_test(the_same_seed_gives_the_same_bits),
         cmocka_unit_test(slices_are_what_attention_works_with),
+        cmocka_unit_test(query_heads_have_the_keys_of_their_group),
+        cmocka_unit_test(latent_heads_are_products_of_their_matrices),
+        cmocka_unit_test(latent_heads_share_the_rope_part),
+        cmocka_unit_test(heads_that_are_left_keep_their_numbers),
         cmocka_unit_test(the_output_slice_writes_what_the_head_says),
         cmocka_unit_test(norms_and_ranks_are_those_of_the_slices),
         cmocka_unit_test(the_residual_is_taken_behind_the_layer),

@@ -55,15 +55,14 @@ static inline void tiny_variants(Variants *variants)
 
 static inline Gpt tiny_model(void)
 {
-    GptConfig config = {
-        .vocab_size = TINY_VOCABULARY,
-        .context = TINY_CONTEXT,
-        .width = TINY_WIDTH,
-        .layers = 2,
-        .heads = 2,
-        .mlp_width = 32,
-        .norm_eps = 1e-5,
-    };
+    GptConfig config = gpt_config_open(FAMILY_GPT2);
+    config.vocab_size = TINY_VOCABULARY;
+    config.context = TINY_CONTEXT;
+    config.width = TINY_WIDTH;
+    config.layers = 2;
+    config.heads = 2;
+    config.mlp_width = 32;
+    gpt_config_fill(&config);
     Gpt gpt;
     TINY_MUST(gpt_create(&gpt, &config, err));
     return gpt;

@@ -214,6 +214,8 @@ static void other_options_are_refused(void **state)
             model->context = 20;
         if (i == 4)
             model->mlp_width = 25;
+        model->head_size = model->kv_heads = 0;
+        gpt_config_fill(model);
         if (i == 5)
             options.seed = 8;
         if (i == 6)

@@ -359,7 +359,9 @@ static void an_update_is_its_definition(void **state)
     fill(g, ROWS * STRIDE, 1, 3);
     memcpy(w0, w, sizeof w);
     memcpy(m0, m, sizeof m);
-    muon_update(w, m, g, STRIDE, ROWS, COLS, &options, scratch);
+    MuonShape shape = {
+        .rows = ROWS, .stride = STRIDE, .slices = 1, .width = COLS, .step = COLS};
+    muon_update(w, m, g, &shape, &options, scratch);
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLS; j++) {
             int at = i * STRIDE + j;
@@ -376,12 +378,56 @@ static void an_update_is_its_definition(void **state)
                 assert_memory_equal(&m[at], &m0[at], sizeof(real));
                 continue;
             }
-            double shape = sqrt((double)COLS / ROWS);
+            double larger = sqrt((double)COLS / ROWS);
             assert_near(w[at],
                         (double)w0[at] * (1 - 0.02 * 0.1) -
-                            0.02 * shape * (double)matrix[i * COLS + j],
+                            0.02 * larger * (double)matrix[i * COLS + j],
                         1e-6);
         }
+}
+
+/* Slices that lie by turns with others are one matrix, as if they stood alone. */
+static void slices_are_gathered_into_one_matrix(void **state)
+{
+    (void)state;
+    enum { ROWS = 10, SLICES = 3, WIDTH = 4, STEP = 7, FIRST = 2, STRIDE = 25 };
+    enum { COLS = SLICES * WIDTH };
+    static real w[ROWS * STRIDE], m[ROWS * STRIDE], g[ROWS * STRIDE], w0[ROWS * STRIDE];
+    static real alone[3][ROWS * COLS];
+    const MuonOptions options = {.rate = 0.02, .momentum = 0.95, .decay = 0.1};
+    real *const whole[] = {w, m, g};
+    bool inside[STRIDE] = {false};
+    for (int k = 0; k < 3; k++) {
+        fill(whole[k], ROWS * STRIDE, 1, (uint64_t)(20 + k));
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLS; j++) {
+                int at = FIRST + j / WIDTH * STEP + j % WIDTH;
+                inside[at] = true;
+                alone[k][i * COLS + j] = whole[k][i * STRIDE + at];
+            }
+    }
+    memcpy(w0, w, sizeof w);
+    muon_update(w + FIRST, m + FIRST, g + FIRST,
+                &(MuonShape){.rows = ROWS,
+                             .stride = STRIDE,
+                             .slices = SLICES,
+                             .width = WIDTH,
+                             .step = STEP},
+                &options, scratch);
+    muon_update(
+        alone[0], alone[1], alone[2],
+        &(MuonShape){
+            .rows = ROWS, .stride = COLS, .slices = 1, .width = COLS, .step = COLS},
+        &options, scratch);
+    for (int i = 0; i < ROWS; i++) {
+        for (int j = 0; j < COLS; j++) {
+            int at = i * STRIDE + FIRST + j / WIDTH * STEP + j % WIDTH;
+            assert_true(w[at] == alone[0][i * COLS + j]);
+            assert_true(m[at] == alone[1][i * COLS + j]);
+        }
+        for (int j = 0; j < STRIDE; j++)
+            assert_true(inside[j] != (w[i * STRIDE + j] == w0[i * STRIDE + j]));
+    }
 }
 
 /* ---- who gets which ----------------------------------------------------------------- */
@@ -445,6 +491,52 @@ static void queries_keys_and_values_are_three_matrices(void **state)
     assert_true(keys_differ);
     gpt_destroy(&changed);
     gpt_destroy(&plain);
+}
+
+/* MLA's keys and values lie by turns in W_UKV, latent and shared key side by side in W_DKV:
+ * the gradient of one part changes no other. */
+static void parts_of_other_models_are_matrices_too(void **state)
+{
+    (void)state;
+    GptConfig config = gpt_config_open(FAMILY_DEEPSEEK);
+    config.vocab_size = 9;
+    config.context = 8;
+    config.width = 16;
+    config.layers = 1;
+    config.heads = 2;
+    gpt_config_fill(&config);
+    for (int64_t t = 0; t < 20; t++) {
+        Gpt gpt[2];
+        const ParamInfo *info = NULL;
+        int part = (int)(t % 2);
+        for (int k = 0; k < 2; k++) {
+            Optimizer optimizer;
+            real *grads;
+            TINY_MUST(gpt_create(&gpt[k], &config, err));
+            TINY_MUST(optimizer_create(&optimizer, &gpt[k], &OPTIONS, err));
+            TINY_MUST(memory_allocate(&grads, gpt[k].table.total, sizeof *grads,
+                                      "a test", err));
+            fill(grads, (int64_t)gpt[k].table.total, 0.1, 5);
+            if (t / 2 < gpt[k].table.count)
+                info = &gpt[k].table.items[t / 2];
+            if (info != NULL && part < info->parts && k == 1)
+                grads[info->offset + (size_t)info->part[part].first] += 1;
+            optimizer_update(&optimizer, &gpt[k], grads, 1);
+            memory_free(grads);
+            optimizer_destroy(&optimizer);
+        }
+        for (int64_t j = 0; info != NULL && info->kind == PARAM_HEADS &&
+                            part < info->parts && j < info->cols;
+             j++) {
+            const ParamPart *at = &info->part[part];
+            bool own = j >= at->first && (j - at->first) % at->step < at->width &&
+                       (j - at->first) / at->step < at->heads;
+            size_t place = info->offset + (size_t)j;
+            assert_true(own != (gpt[0].values[place] == gpt[1].values[place]));
+        }
+        gpt_destroy(&gpt[1]);
+        gpt_destroy(&gpt[0]);
+    }
 }
 
 /* With a zero gradient only decay moves a weight: matrices by Muon's, embeddings by AdamW's,
@@ -526,7 +618,9 @@ int main(void)
         cmocka_unit_test(directions_without_a_gradient_get_no_update),
         cmocka_unit_test(a_zero_matrix_stays_zero),
         cmocka_unit_test(an_update_is_its_definition),
+        cmocka_unit_test(slices_are_gathered_into_one_matrix),
         cmocka_unit_test(queries_keys_and_values_are_three_matrices),
+        cmocka_unit_test(parts_of_other_models_are_matrices_too),
         cmocka_unit_test(each_tensor_has_its_own_decay),
         cmocka_unit_test(updates_give_the_same_bits_for_any_number_of_threads),
     };

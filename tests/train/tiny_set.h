@@ -126,15 +126,15 @@ static inline void tiny_set_free(TinySet *set)
 
 static inline GptConfig tiny_config(void)
 {
-    return (GptConfig){
-        .vocab_size = TINY_VOCABULARY,
-        .context = TINY_CONTEXT,
-        .width = 16,
-        .layers = 2,
-        .heads = 2,
-        .mlp_width = 24,
-        .norm_eps = 1e-5,
-    };
+    GptConfig config = gpt_config_open(FAMILY_GPT2);
+    config.vocab_size = TINY_VOCABULARY;
+    config.context = TINY_CONTEXT;
+    config.width = 16;
+    config.layers = 2;
+    config.heads = 2;
+    config.mlp_width = 24;
+    gpt_config_fill(&config);
+    return config;
 }
 
 /* A model whose every number is random, gains and biases too. */

@@ -73,8 +73,8 @@ static json_t *head_json(const HeadFigures *head)
         "{s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
         "s:o, "
         "s:o, s:o, s:o, s:f, s:I}",
-        "head", (json_int_t)head->number, "role", ROLE_NAMES[head->role], "entropy",
-        head->entropy, "saturation", head->saturation, "sink",
+        "head", (json_int_t)head->number, "role", HEAD_ROLE_NAMES[head->role],
+        "entropy", head->entropy, "saturation", head->saturation, "sink",
         scores[PATTERN_SINK].value, "start", scores[PATTERN_START].value, "marks",
         scores[PATTERN_MARKS].value, "previous", scores[PATTERN_PREVIOUS].value, "near",
         scores[PATTERN_NEAR].value, "line", scores[PATTERN_LINE].value, "line_next",
@@ -158,15 +158,15 @@ static json_t *thresholds_json(void)
 {
     json_t *roles = json_object();
     int failed = 0;
-    for (int role = ROLE_UNCLEAR + 1; role < ROLE_COUNT; role++)
-        failed |= json_object_set_new(roles, ROLE_NAMES[role],
-                                      json_real(role_threshold((Role)role)));
+    for (int role = HEAD_ROLE_UNCLEAR + 1; role < HEAD_ROLE_COUNT; role++)
+        failed |= json_object_set_new(roles, HEAD_ROLE_NAMES[role],
+                                      json_real(role_threshold((HeadRole)role)));
     if (failed) {
         json_decref(roles);
         roles = NULL;
     }
     return json_pack("{s:o, s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "role_excess", roles,
-                     "role_rows", (int)ROLE_ROWS, "all_alike", ALL_ALIKE_SHARE,
+                     "role_rows", (int)HEAD_ROLE_ROWS, "all_alike", ALL_ALIKE_SHARE,
                      "alike_distance", ALIKE_DISTANCE, "alike_cka", ALIKE_CKA,
                      "entropy", ENTROPY_LEAST, "saturation", SATURATION_MOST,
                      "rank_residual", RESIDUAL_LEAST);

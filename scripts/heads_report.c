@@ -70,7 +70,7 @@ static void print_head(const HeadFigures *head, int64_t l, FILE *stream)
 {
     char name[48];
     snprintf(name, sizeof name, "%lld.%lld", (long long)l, (long long)head->number);
-    fprintf(stream, "%-5s %-10s %5.2f %5.2f", name, ROLE_NAMES[head->role],
+    fprintf(stream, "%-5s %-10s %5.2f %5.2f", name, HEAD_ROLE_NAMES[head->role],
             head->entropy, head->saturation);
     for (int i = 0; i < COLUMN_COUNT; i++)
         print_score(&head->scores[COLUMNS[i].pattern], stream);

@@ -105,7 +105,7 @@ static void print_panel(const HeadsReport *report, int64_t head, int64_t x, int6
             "</text>"
             "<text class=\"note\" x=\"80\" y=\"-12\">%s · entropy %.2f · sink "
             "%.2f</text>\n",
-            l, figures->number, ROLE_NAMES[figures->role], figures->entropy,
+            l, figures->number, HEAD_ROLE_NAMES[figures->role], figures->entropy,
             figures->scores[PATTERN_SINK].value);
     print_frame(n, stream);
     print_cells(heads_report_map(report, l, head), n, stream);

@@ -2,7 +2,7 @@
  *
  * A role is named only when the excess of its score over the better of its two baselines
  * (uniform and shuffled attention, model/heads/scores.h) reaches the role's threshold, on
- * at least ROLE_ROWS rows. Of several the one that is farthest over its threshold (excess /
+ * at least HEAD_ROLE_ROWS rows. Of several the one that is farthest over its threshold (excess /
  * threshold) counts. Else the head is "unclear", which is most often the truth.
  *
  *   role        score        threshold      role        score        threshold
@@ -23,30 +23,30 @@
 #include "model/heads/scores.h"
 
 typedef enum {
-    ROLE_UNCLEAR,
-    ROLE_SELF,
-    ROLE_PREVIOUS,
-    ROLE_NEAR,
-    ROLE_START,
-    ROLE_MARKS,
-    ROLE_LINE,
-    ROLE_LINE_NEXT,
-    ROLE_DUPLICATE,
-    ROLE_RARE,
-    ROLE_INDUCTION,
-    ROLE_COUNT
-} Role;
+    HEAD_ROLE_UNCLEAR,
+    HEAD_ROLE_SELF,
+    HEAD_ROLE_PREVIOUS,
+    HEAD_ROLE_NEAR,
+    HEAD_ROLE_START,
+    HEAD_ROLE_MARKS,
+    HEAD_ROLE_LINE,
+    HEAD_ROLE_LINE_NEXT,
+    HEAD_ROLE_DUPLICATE,
+    HEAD_ROLE_RARE,
+    HEAD_ROLE_INDUCTION,
+    HEAD_ROLE_COUNT
+} HeadRole;
 
 extern const char
-    *const ROLE_NAMES[ROLE_COUNT]; /* "unclear", "self", "line-next", ... */
+    *const HEAD_ROLE_NAMES[HEAD_ROLE_COUNT]; /* "unclear", "self", "line-next", ... */
 
-enum { ROLE_ROWS = 20 };
+enum { HEAD_ROLE_ROWS = 20 };
 
 /* The excess that names a role, and the pattern whose score it is. */
-double role_threshold(Role role);
-Pattern role_pattern(Role role);
+double role_threshold(HeadRole role);
+Pattern role_pattern(HeadRole role);
 
 /* scores[PATTERN_COUNT] on poems; `repeats` is the induction score on random repeats. */
-Role role_of(const Score *scores, const Score *repeats);
+HeadRole role_of(const Score *scores, const Score *repeats);
 
 #endif

@@ -55,7 +55,7 @@ typedef struct {
     double offsets[OFFSETS], offset_uniform[OFFSETS];
     Score scores[PATTERN_COUNT];
     Score repeats; /* induction on random repeats */
-    Role role;
+    HeadRole role;
     double norms[HEAD_MATRICES]; /* Frobenius, of the slices of W_Q, W_K, W_V, W_O */
     double stable_rank;          /* of W_Q W_K^T */
     int64_t score_rank;          /* D, what its rank can be at most */

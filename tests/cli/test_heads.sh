@@ -122,6 +122,15 @@ check "no text ends the page's script" [ "$(grep -c '</script>' "$work/prose.htm
 run "$jueju" heads "$work/prose" --set "$set" --text a
 check "poems are no probe for it" said 2 "expected a set of running text"
 
+# ---- other kinds of attention ----------------------------------------------------------
+tiny grouped --family llama --kv-heads 1
+run "$jueju" heads "$work/grouped" --json
+check "heads of one group have the same keys" \
+    printed '"key_overlap":\[\[1.0,1.0\],\[1.0,1.0\]\]'
+tiny latent --family deepseek
+run "$jueju" heads "$work/latent"
+check "latent heads have figures, too" count '^[01]\.[01] ' 4
+
 # ---- mistakes -------------------------------------------------------------------------
 run "$jueju" heads "$work/run" --text ''
 check "an empty text is a mistake" said 2 "--text: expected characters, found none"

@@ -295,7 +295,7 @@ static void the_profile_of_a_head_that_looks_two_back(void **state)
 static void fill_scores(Score scores[PATTERN_COUNT], double excess)
 {
     for (int p = 0; p < PATTERN_COUNT; p++)
-        scores[p] = (Score){.excess = excess, .rows = ROLE_ROWS};
+        scores[p] = (Score){.excess = excess, .rows = HEAD_ROLE_ROWS};
 }
 
 static void a_role_needs_its_threshold_and_enough_rows(void **state)
@@ -303,22 +303,23 @@ static void a_role_needs_its_threshold_and_enough_rows(void **state)
     (void)state;
     Score scores[PATTERN_COUNT];
     Score none = {0};
-    for (int r = ROLE_UNCLEAR + 1; r < ROLE_COUNT; r++) {
-        Role role = (Role)r;
+    for (int r = HEAD_ROLE_UNCLEAR + 1; r < HEAD_ROLE_COUNT; r++) {
+        HeadRole role = (HeadRole)r;
         Score repeats = none;
         fill_scores(scores, 0);
-        Score *score = role == ROLE_INDUCTION ? &repeats : &scores[role_pattern(role)];
-        score->rows = ROLE_ROWS;
+        Score *score =
+            role == HEAD_ROLE_INDUCTION ? &repeats : &scores[role_pattern(role)];
+        score->rows = HEAD_ROLE_ROWS;
         score->excess = role_threshold(role);
         assert_int_equal(role_of(scores, &repeats), role);
         score->excess -= 1e-9;
-        assert_int_equal(role_of(scores, &repeats), ROLE_UNCLEAR);
+        assert_int_equal(role_of(scores, &repeats), HEAD_ROLE_UNCLEAR);
         score->excess = 1;
-        score->rows = ROLE_ROWS - 1;
-        assert_int_equal(role_of(scores, &repeats), ROLE_UNCLEAR);
-        score->rows = ROLE_ROWS;
+        score->rows = HEAD_ROLE_ROWS - 1;
+        assert_int_equal(role_of(scores, &repeats), HEAD_ROLE_UNCLEAR);
+        score->rows = HEAD_ROLE_ROWS;
         score->excess = NAN;
-        assert_int_equal(role_of(scores, &repeats), ROLE_UNCLEAR);
+        assert_int_equal(role_of(scores, &repeats), HEAD_ROLE_UNCLEAR);
     }
 }
 
@@ -326,15 +327,15 @@ static void the_role_farthest_over_its_threshold_counts(void **state)
 {
     (void)state;
     Score scores[PATTERN_COUNT];
-    Score repeats = {.excess = 0.2, .rows = ROLE_ROWS};
+    Score repeats = {.excess = 0.2, .rows = HEAD_ROLE_ROWS};
     fill_scores(scores, 0);
     scores[PATTERN_START].excess = 0.55;     /* 1.1 thresholds */
     scores[PATTERN_LINE_NEXT].excess = 0.25; /* 1.67 */
-    assert_int_equal(role_of(scores, &repeats), ROLE_LINE_NEXT);
+    assert_int_equal(role_of(scores, &repeats), HEAD_ROLE_LINE_NEXT);
     scores[PATTERN_INDUCTION].excess = 1; /* on poems it may be habit */
-    assert_int_equal(role_of(scores, &repeats), ROLE_LINE_NEXT);
+    assert_int_equal(role_of(scores, &repeats), HEAD_ROLE_LINE_NEXT);
     repeats.excess = 0.5;
-    assert_int_equal(role_of(scores, &repeats), ROLE_INDUCTION);
+    assert_int_equal(role_of(scores, &repeats), HEAD_ROLE_INDUCTION);
 }
 
 int main(void)

@@ -132,7 +132,7 @@ static void a_model_of_zeros_has_no_roles(void **state)
     for (int64_t i = 0; i < figures.layers * figures.heads; i++) {
         const HeadFigures *head = &figures.head_items[i];
         assert_near(head->entropy, 1, 1e-6);
-        assert_true(head->saturation == 0 && head->role == ROLE_UNCLEAR);
+        assert_true(head->saturation == 0 && head->role == HEAD_ROLE_UNCLEAR);
         assert_true(head->norms[HEAD_Q] == 0 && head->stable_rank == 0);
         for (int p = 0; p < PATTERN_COUNT; p++)
             assert_near(head->scores[p].value, head->scores[p].uniform, 1e-6);
@@ -560,7 +560,7 @@ static void a_text_of_one_token_says_nothing(void **state)
     study_add(&study, &text);
     assert_int_equal(study_finish(&figures, &study, &err), STATUS_OK);
     for (int64_t i = 0; i < figures.layers * figures.heads; i++)
-        assert_int_equal(figures.head_items[i].role, ROLE_UNCLEAR);
+        assert_int_equal(figures.head_items[i].role, HEAD_ROLE_UNCLEAR);
     assert_true(!(figures.layer_items[0].signs & (SIGN_ENTROPY | SIGN_RANK)));
     study_figures_free(&figures);
     study_destroy(&study);

@@ -141,13 +141,13 @@ $(BUILD)/%.o: %.c $(BUILD)/flags.stamp
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_FLAGS) -c -o $@ $<
 
 # The page of jueju heads --html: its parts as arrays of bytes, scripts/heads_page.h.
-PAGE_PARTS := $(addprefix scripts/heads_page.,html css js)
+PAGE_PARTS := $(addprefix scripts/heads_page,.html .css _maps.js .js)
 $(BUILD)/scripts/heads_page_parts.c: $(PAGE_PARTS)
 	@mkdir -p $(@D)
 	$(Q){ echo '#include "scripts/heads_page.h"'; \
 	for part in $(PAGE_PARTS); do \
-	    name=$$(echo $${part##*.} | tr a-z A-Z); \
-	    echo "const char HEADS_PAGE_$$name[] = {"; \
+	    name=$$(basename $$part | tr a-z. A-Z_); \
+	    echo "const char $$name[] = {"; \
 	    od -An -v -tx1 $$part | sed 's/ *\([0-9a-f][0-9a-f]\)/(char)0x\1,/g'; \
 	    echo '0};'; \
 	done; } >$@.tmp && mv $@.tmp $@

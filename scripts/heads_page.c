@@ -78,7 +78,7 @@ static void print_page(const HeadsReport *report, const json_t *json, FILE *stre
         if (strncmp(place, "{{style}}", 9) == 0)
             fputs(HEADS_PAGE_CSS, stream);
         else if (strncmp(place, "{{script}}", 10) == 0)
-            fputs(HEADS_PAGE_JS, stream);
+            fprintf(stream, "%s\n%s", HEADS_PAGE_MAPS_JS, HEADS_PAGE_JS);
         else if (strncmp(place, "{{maps}}", 8) == 0)
             print_maps(report, stream);
         else

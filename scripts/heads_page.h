@@ -1,9 +1,7 @@
-/* The parts of the page of jueju heads --html, as they are in scripts/heads_page.*: the
+/* The parts of the page of jueju heads --html, as they are in scripts/heads_page*: the
  * Makefile turns the files into these arrays. */
 #ifndef JUEJU_SCRIPTS_HEADS_PAGE_H
 #define JUEJU_SCRIPTS_HEADS_PAGE_H
-
-#include <stddef.h>
 
 extern const char HEADS_PAGE_HTML[], HEADS_PAGE_CSS[],
     HEADS_PAGE_JS[]; /* end with NUL */

@@ -1,7 +1,7 @@
 "use strict";
 /* What must hold of the page of jueju heads, run inside it by tests/browser/test_page.sh:
  * each check becomes a line in the element #checks. Names such as layers or rootOf are the
- * page's own (scripts/heads_page.js). */
+ * page's own (scripts/heads_page_maps.js, heads_page.js). */
 {
   const lines = [];
   const check = (what, holds) => lines.push((holds ? "ok " : "not ok ") + what);

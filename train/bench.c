@@ -19,8 +19,9 @@ enum { MOST_STEPS = 1000 };
 double bench_operations(const GptConfig *config)
 {
     BenchWork work = bench_work(config);
-    double forward =
-        work.qkv + work.scores + work.out + work.up + work.down + work.head;
+    double forward = 0;
+    for (int i = 0; i < WORK_KINDS; i++)
+        forward += work.of[i];
     return 3 * forward;
 }
 

@@ -9,7 +9,6 @@
 #include "model/layers/gelu.h"
 #include "model/layers/rope.h"
 #include "model/math/vec.h"
-#include "train/bench_work.h"
 
 static const GptConfig *config_of(const PhaseWork *w)
 {
@@ -253,21 +252,19 @@ static void head(PhaseWork *w)
 
 /* ---- the table ---------------------------------------------------------------------- */
 
-#define WORK(member) offsetof(BenchWork, member)
-
 const PhaseKind PHASES[PHASE_KINDS] = {
     {"embedding", embed, false, 0, 0},
     {"layernorm", norm, true, 0, 0},
-    {"qkv forward", qkv_forward, true, WORK(qkv), 1},
-    {"qkv backward", qkv_backward, true, WORK(qkv), 2},
-    {"attention forward", attention_ahead, false, WORK(scores), 1},
-    {"attention backward", attention_back, false, WORK(scores), 2},
-    {"out forward", out_forward, true, WORK(out), 1},
-    {"out backward", out_backward, true, WORK(out), 2},
-    {"mlp up forward", up_forward, true, WORK(up), 1},
-    {"mlp up backward", up_backward, true, WORK(up), 2},
+    {"qkv forward", qkv_forward, true, WORK_QKV, 1},
+    {"qkv backward", qkv_backward, true, WORK_QKV, 2},
+    {"attention forward", attention_ahead, false, WORK_SCORES, 1},
+    {"attention backward", attention_back, false, WORK_SCORES, 2},
+    {"out forward", out_forward, true, WORK_OUT, 1},
+    {"out backward", out_backward, true, WORK_OUT, 2},
+    {"mlp up forward", up_forward, true, WORK_UP, 1},
+    {"mlp up backward", up_backward, true, WORK_UP, 2},
     {"gelu", activation, true, 0, 0},
-    {"mlp down forward", down_forward, true, WORK(down), 1},
-    {"mlp down backward", down_backward, true, WORK(down), 2},
-    {"head and loss", head, false, WORK(head), 3},
+    {"mlp down forward", down_forward, true, WORK_DOWN, 1},
+    {"mlp down backward", down_backward, true, WORK_DOWN, 2},
+    {"head and loss", head, false, WORK_HEAD, 3},
 };

@@ -3,6 +3,7 @@
 #define JUEJU_TRAIN_BENCH_KINDS_H
 
 #include "model/gpt/gpt.h"
+#include "train/bench_work.h"
 
 /* Sizes of the attention: a packed row is Q (H D), K (G D), V (G E), for MLA as expanded. */
 typedef struct {
@@ -32,8 +33,8 @@ typedef struct {
     const char *name;
     void (*run)(PhaseWork *);
     bool per_layer; /* run is one layer's work, not all layers' */
-    size_t work;    /* where in BenchWork its operations are */
-    double times;   /* these; 0: not counted */
+    WorkKind work;  /* its operations are */
+    double times;   /* these so many times; 0: not counted */
 } PhaseKind;
 
 enum { PHASE_KINDS = 14 };

@@ -1,18 +1,11 @@
 #include "train/bench_phases.h"
 
 #include <omp.h>
-#include <stddef.h>
 
 #include "model/attention/core.h"
 #include "model/layers/crossentropy.h"
 #include "train/bench_kinds.h"
 #include "train/bench_limits.h"
-#include "train/bench_work.h"
-
-static double operations_of(const PhaseKind *kind, const BenchWork *work)
-{
-    return kind->times * *(const double *)((const char *)work + kind->work);
-}
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -132,12 +125,12 @@ static void time_all(BenchReport *report, PhaseWork *works, const BenchOptions *
         double layers = kind->per_layer ? (double)config->layers : 1;
         double rounds = (double)passes / report->threads;
         double seconds = time_kind(kind, works, report->threads, options->repeats);
-        bool of_layers = kind->per_layer || kind->work == offsetof(BenchWork, scores);
+        bool of_layers = kind->per_layer || kind->work == WORK_SCORES;
         report->phases[report->phase_count++] =
             (BenchPhase){.name = kind->name,
                          .calls = passes * (of_layers ? config->layers : 1),
                          .seconds = seconds * rounds * layers,
-                         .operations = operations_of(kind, &work) * tokens};
+                         .operations = kind->times * work.of[kind->work] * tokens};
     }
 }
 

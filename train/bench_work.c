@@ -19,16 +19,16 @@ BenchWork bench_work(const GptConfig *config)
     double Rq = (double)config->q_rank, R = (double)config->kv_rank;
     double P = (double)config->nope_size, O = (double)config->rope_size;
     double gates = config->mlp == MLP_SWIGLU ? 2 : 1;
-    BenchWork work = {.qkv = 2 * L * C * (H + 2 * G) * D,
-                      .out = 2 * L * H * E * C,
-                      .up = 2 * L * gates * C * F,
-                      .down = 2 * L * F * C,
-                      .head = 2 * C * V};
+    BenchWork work = {.of = {[WORK_QKV] = 2 * L * C * (H + 2 * G) * D,
+                             [WORK_OUT] = 2 * L * H * E * C,
+                             [WORK_UP] = 2 * L * gates * C * F,
+                             [WORK_DOWN] = 2 * L * F * C,
+                             [WORK_HEAD] = 2 * C * V}};
     if (config->attention == ATTENTION_MLA) {
         double queries = Rq > 0 ? C * Rq + Rq * H * D : C * H * D;
-        work.qkv = 2 * L * (queries + C * (R + O) + R * H * (P + E));
+        work.of[WORK_QKV] = 2 * L * (queries + C * (R + O) + R * H * (P + E));
     }
     for (int64_t l = 0; l < config->layers; l++)
-        work.scores += 2 * H * (D + E) * keys_seen(config, l);
+        work.of[WORK_SCORES] += 2 * H * (D + E) * keys_seen(config, l);
     return work;
 }

@@ -4,15 +4,20 @@
 
 #include "model/gpt/config.h"
 
+typedef enum {
+    WORK_QKV,    /* what makes queries, keys and values of x */
+    WORK_SCORES, /* and mixing; the keys that are seen only */
+    WORK_OUT,
+    WORK_UP, /* with SwiGLU the gate, too */
+    WORK_DOWN,
+    WORK_HEAD,
+    WORK_KINDS
+} WorkKind;
+
 /* Operations that a token costs in the forward pass, over all layers, in each kind of
  * product. The backward pass has twice as many. */
 typedef struct {
-    double qkv;    /* what makes queries, keys and values of x */
-    double scores; /* and mixing; the keys that are seen only */
-    double out;
-    double up; /* with SwiGLU the gate, too */
-    double down;
-    double head;
+    double of[WORK_KINDS];
 } BenchWork;
 
 BenchWork bench_work(const GptConfig *config);

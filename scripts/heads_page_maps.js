@@ -1,7 +1,8 @@
 "use strict";
-/* The page of jueju heads, first part: data, colours, maps. Everything comes from two elements: #report (JSON) and
- * #weights-data (a line a head: rows of the causal map, two base-64 digits of
- * q = 4095 sqrt(w) a weight). Text from outside only ever becomes textContent. */
+/* The page of jueju heads, first part: data, colours, maps. Everything comes from two
+ * elements: #report (JSON) and #weights-data (a line a head: rows of the causal map, two
+ * base-64 digits of q = 4095 sqrt(w) a weight). Text from outside only ever becomes
+ * textContent. */
 
 const report = JSON.parse(document.getElementById("report").textContent);
 const axis = report.page.axis, marks = report.page.marks, layers = report.layers;

@@ -15,6 +15,7 @@ extern const Command COMMAND_DATA;
 extern const Command COMMAND_TRAIN;
 extern const Command COMMAND_SAMPLE;
 extern const Command COMMAND_EVAL;
+extern const Command COMMAND_HEADS;
 extern const Command COMMAND_REGROUP;
 extern const Command COMMAND_GRADCHECK;
 extern const Command COMMAND_KV;

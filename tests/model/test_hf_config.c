@@ -289,7 +289,7 @@ static void own_checkpoints_are_read(void **state)
     assert_int_equal(hf_config_read(&config, path, NULL), STATUS_OK);
     assert_int_equal(config.shape.kind, MEMORY_MHA);
     assert_int_equal(config.shape.query_heads, own.heads);
-    assert_int_equal(config.shape.head_size, gpt_head_size(&own));
+    assert_int_equal(config.shape.head_size, own.head_size);
     assert_int_equal(config.bits, 8 * sizeof(real));
     assert_int_equal(config.note_count, 0);
     assert_int_equal(param_table_create(&table, &own, NULL), STATUS_OK);

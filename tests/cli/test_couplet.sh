@@ -1,6 +1,6 @@
 #!/bin/sh
 # Couplets from the sample's pairs to second lines: train, resume, eval, sample.
-# shellcheck disable=SC2154 # jueju, work, code come from lib.sh
+# shellcheck disable=SC2154,SC2016 # jueju, work, code come from lib.sh; awk programs
 . tests/cli/lib.sh
 
 set=$work/pairs

@@ -44,6 +44,8 @@ run "$jueju" train "$set" --family couplet --attention mla --no-biases --out "$w
 check "latent attention has no encoder" said 2 "mla"
 run "$jueju" train --encoder-layers 2 --out "$work/none" "$set"
 check "only couplet has an encoder" said 2 "encoder"
+run "$jueju" bench --family couplet
+check "the benchmark knows none" said 2 "decoder alone"
 
 "$jueju" data --corpus sample --out "$work/poems" >/dev/null 2>&1
 run "$jueju" train "$work/poems" --family couplet --out "$work/none"

@@ -85,7 +85,7 @@ DATA_O  := $(call objects,data/*.c)
 # Of the two that bring ranks together, one: MPI=1 swaps it.
 DISTS   := $(BUILD)/train/dist_none.o $(BUILD)/train/dist_mpi.o
 TRAIN_O := $(filter-out $(DISTS),$(call objects,train/*.c)) $(BUILD)/train/dist_$(DIST).o
-CLI_O   := $(filter-out $(BUILD)/scripts/main.o,$(call objects,scripts/*.c))
+CLI_O   := $(filter-out $(BUILD)/scripts/main.o,$(call objects,scripts/*.c)) $(BUILD)/scripts/heads_page_parts.o
 
 LIB_base  := $(BUILD)/libbase.a
 LIB_model := $(BUILD)/libmodel.a
@@ -139,6 +139,22 @@ $(BUILD)/%.o: %.c $(BUILD)/flags.stamp
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) $(EXTRA_FLAGS) -c -o $@ $<
+
+# The page of jueju heads --html: its parts as arrays of bytes, scripts/heads_page.h.
+PAGE_PARTS := $(addprefix scripts/heads_page,.html .css _maps.js .js)
+$(BUILD)/scripts/heads_page_parts.c: $(PAGE_PARTS)
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "scripts/heads_page.h"'; \
+	for part in $(PAGE_PARTS); do \
+	    name=$$(basename $$part | tr a-z. A-Z_); \
+	    echo "const char $$name[] = {"; \
+	    od -An -v -tx1 $$part | sed 's/ *\([0-9a-f][0-9a-f]\)/(char)0x\1,/g'; \
+	    echo '0};'; \
+	done; } >$@.tmp && mv $@.tmp $@
+
+$(BUILD)/scripts/heads_page_parts.o: $(BUILD)/scripts/heads_page_parts.c $(BUILD)/flags.stamp
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # One rule a folder, so that a test is linked with no more than its folder may use.
 define test_rule
@@ -216,6 +232,9 @@ check-tsan:  ## the tests under the thread sanitizer, built by clang
 	@scripts/deps.sh clang
 	@$(MAKE) $(QUIET) test MODE=tsan CC=clang BUILD=build/tsan-float
 
+browser: all  ## the page of jueju heads in chromium (SHOTS=FOLDER keeps pictures)
+	@JUEJU=$(PROGRAM) SHOTS=$(SHOTS) tests/browser/test_page.sh
+
 # ---- speed --------------------------------------------------------------------------
 bench:  ## tokens a second, phase by phase, against this machine's limits; a line to the CSV
 	@scripts/deps.sh build
@@ -225,6 +244,11 @@ bench:  ## tokens a second, phase by phase, against this machine's limits; a lin
 peers:  ## check and race against PyTorch (python3-torch must be there)
 	@$(MAKE) $(QUIET) all >&2
 	@JUEJU=$(PROGRAM) tests/bench/peers.sh
+
+interop:  ## what llama.cpp and Hugging Face's tokenizers make of our files (npm is needed)
+	@scripts/deps.sh build
+	@$(MAKE) $(QUIET) all >&2
+	@JUEJU=$(PROGRAM) tests/interop/run.sh
 
 # ---- housekeeping -------------------------------------------------------------------
 format:  ## clang-format every source file
@@ -239,7 +263,7 @@ clean:  ## remove everything that was built
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##  */\1\t/p; s/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
 
-.PHONY: all gradcheck train quick sample test test-programs print-tests check-asan check-tsan bench peers format lint clean help FORCE
+.PHONY: all gradcheck train quick sample test test-programs print-tests browser check-asan check-tsan bench peers interop format lint clean help FORCE
 .SECONDARY:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

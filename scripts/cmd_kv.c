@@ -19,7 +19,6 @@ typedef struct {
 
 static const char *const TYPES[] = {"auto", "fp64", "fp32", "bf16", "fp16",
                                     "fp8",  "int8", "int4", "fp4",  NULL};
-static const int64_t TYPE_BITS[] = {0, 64, 32, 16, 16, 8, 8, 4, 4};
 
 static const Option OPTIONS[] = {
     {"tokens", 't', OPTION_INT, AT(tokens), "T",
@@ -71,8 +70,8 @@ static void choose_type(KvType *type, int choice, const char *option,
                         const HfConfig *config)
 {
     const int64_t otherwise = 16;
-    if (choice > 0) {
-        type->bits = TYPE_BITS[choice];
+    if (choice != 0) {
+        type->bits = hf_dtype_bits(TYPES[choice]);
         snprintf(type->name, sizeof type->name, "%s", TYPES[choice]);
         snprintf(type->from, sizeof type->from, "--%s", option);
     } else if (config->bits > 0) {
@@ -191,6 +190,7 @@ static Status count_several(const char *const *paths, int count, const KvValues 
                             KvReport **reports, Error *err)
 {
     int good = 0;
+    Status first = STATUS_OK; /* of the failures */
     for (int i = 0; i < count; i++) {
         KvReport *report;
         Error reason = {0};
@@ -202,6 +202,7 @@ static Status count_several(const char *const *paths, int count, const KvValues 
             putc('\n', stderr);
             memory_free(report);
             reports[good] = NULL;
+            first = first == STATUS_OK ? reason.status : first;
             continue;
         }
         good++;
@@ -212,8 +213,8 @@ static Status count_several(const char *const *paths, int count, const KvValues 
     if (!values->json && good > 0)
         kv_report_table((const KvReport *const *)reports, good);
     if (good < count)
-        return error_set(err, STATUS_INPUT, "%d of %d files were left out",
-                         count - good, count);
+        return error_set(err, first, "%d of %d files were left out", count - good,
+                         count);
     return STATUS_OK;
 }
 

@@ -5,12 +5,14 @@
 
 #include "data/prepared.h"
 #include "model/base/files.h"
+#include "scripts/checkpoint_write.h"
 #include "scripts/commands.h"
 #include "scripts/console.h"
 #include "scripts/interrupt.h"
 #include "scripts/model_options.h"
 #include "scripts/recipe.h"
 #include "scripts/startup.h"
+#include "scripts/train_model.h"
 #include "scripts/train_ranks.h"
 #include "scripts/train_show.h"
 #include "train/checkpoint.h"
@@ -18,7 +20,7 @@
 
 typedef struct {
     CommonOptions common;
-    const char *name, *out;
+    const char *name, *out, *resume_from;
     bool resume, overwrite;
     ModelOptions model;
     TrainOptions train;
@@ -31,9 +33,13 @@ static const Option OPTIONS[] = {
     {"name", 0, OPTION_TEXT, AT(name), "NAME", "name of the run; the set's by default",
      0, 0, NULL},
     {"out", 'o', OPTION_TEXT, AT(out), "DIR",
-     "folder of the run; checkpoints/NAME by default", 0, 0, NULL},
+     "folder of the run; checkpoints/NAME, or CHECKPOINT-trained, by default", 0, 0,
+     NULL},
     {"resume", 0, OPTION_FLAG, AT(resume), NULL,
      "go on from DIR/last, options included", 0, 0, NULL},
+    {"resume-from", 0, OPTION_TEXT, AT(resume_from), "CHECKPOINT",
+     "start a run with the model of another checkpoint, such as a regrouped one", 0, 0,
+     NULL},
     {"overwrite", 0, OPTION_FLAG, AT(overwrite), NULL,
      "start anew where there is a run already", 0, 0, NULL},
     {"steps", 0, OPTION_INT, AT(train.steps), "N", "updates of the weights", 1, 1e9,
@@ -188,6 +194,9 @@ static Status find_folder(char out[PATH_SIZE], const TrainValues *values,
         snprintf(out, PATH_SIZE, "%s", values->out);
         return STATUS_OK;
     }
+    if (values->resume_from != NULL && values->name == NULL)
+        return checkpoint_write_target(out, NULL, values->resume_from, "-trained", true,
+                                       err);
     snprintf(own, sizeof own, "%s", set);
     for (size_t end = strlen(own); end > 0 && own[end - 1] == '/'; end--)
         own[end - 1] = '\0';
@@ -228,11 +237,13 @@ static Status check_folder(const TrainValues *values, const char *out, const cha
 
 static Status run_trainer(Trainer *trainer, const TrainValues *values,
                           const PreparedSet *set, const char *out, const char *last,
-                          const Dist *dist, Error *err)
+                          Dist *dist, Error *err)
 {
     char machine[512];
     if (values->resume)
         TRY(trainer_restore(trainer, last, err));
+    else if (values->resume_from != NULL)
+        TRY(train_model_start(trainer, values->resume_from, dist, err));
     startup_describe_ranks(machine, sizeof machine, dist);
     if (dist->rank == 0)
         train_show_start(trainer, set, out, machine);
@@ -261,7 +272,9 @@ static Status train_on(const PreparedSet *set, const TrainValues *values,
                        Dist *dist, Error *err)
 {
     TrainOptions options = values->train;
-    TRY(model_options_config(&options.model, &values->model, err));
+    const char *from = values->resume ? last : values->resume_from;
+    TRY(train_model_config(&options.model, &values->model,
+                           values->resume_from != NULL ? from : NULL, dist, err));
     options.seed = (uint64_t)values->common.seed;
     options.folder = out;
     options.recipe = recipe;
@@ -293,6 +306,8 @@ static Status own_recipe(json_t **recipe, TrainValues *values, const char *last,
     *recipe = NULL;
     if (values->resume)
         return dist->rank == 0 ? checkpoint_recipe(recipe, last, err) : STATUS_OK;
+    if (values->resume_from != NULL)
+        TRY(train_model_check(&INFO, argc, argv, err));
     /* A short run would never leave the default's warm-up. */
     int64_t tenth = values->train.steps / 10;
     if (values->train.warmup > tenth && !options_given(&INFO, argc, argv, "warmup"))

@@ -15,9 +15,14 @@ extern const Command COMMAND_DATA;
 extern const Command COMMAND_TRAIN;
 extern const Command COMMAND_SAMPLE;
 extern const Command COMMAND_EVAL;
+extern const Command COMMAND_HEADS;
+extern const Command COMMAND_REGROUP;
 extern const Command COMMAND_GRADCHECK;
 extern const Command COMMAND_KV;
+extern const Command COMMAND_EXPORT;
+extern const Command COMMAND_TOKENIZE;
 extern const Command COMMAND_BENCH;
+extern const Command COMMAND_BENCH_DECODE;
 
 /* All commands in the order of `jueju --help`, NULL at the end. A new command is a line in
  * commands.c. */

@@ -46,7 +46,7 @@ static void print_usage(FILE *stream)
     if (COMMANDS[0])
         fputs("\ncommands:\n", stream);
     for (const Command *const *command = COMMANDS; *command; command++)
-        fprintf(stream, "  %-12s%s\n", (*command)->info->name,
+        fprintf(stream, "  %-13s%s\n", (*command)->info->name,
                 (*command)->info->summary);
 }
 

@@ -3,6 +3,17 @@
 #include <stdarg.h>
 #include <string.h>
 
+const char *const MODEL_OPTION_NAMES[] = {
+    "family",     "layers",        "encoder-layers",
+    "heads",      "width",         "context",
+    "mlp-width",  "kv-heads",      "head-size",
+    "norm",       "norm-place",    "positions",
+    "rope-theta", "mlp",           "attention",
+    "q-rank",     "kv-rank",       "nope-size",
+    "rope-size",  "value-size",    "biases",
+    "tied",       "scaled-scores", "scaled-residual",
+    "window",     "window-layers", NULL};
+
 ModelOptions model_options_start(void)
 {
     return (ModelOptions){.config = gpt_config_open(FAMILY_GPT2)};

@@ -103,6 +103,9 @@ typedef struct {
         MODEL_REAL("dropout", MODEL_FIELD(type, member, dropout),                      \
                    "dropout on embeddings and residual branches", 0, 0.95)
 
+/* Their names but for dropout, closed by NULL: what a checkpoint decides when there is one. */
+extern const char *const MODEL_OPTION_NAMES[];
+
 /* Family gpt2. */
 ModelOptions model_options_start(void);
 

@@ -70,7 +70,8 @@ static Status batch_create(Batch *batch, Error *err)
                         sizeof *batch->samplers, WHAT, err));
     for (int i = 0; i < batch->threads; i++)
         TRY(sampler_create(&batch->samplers[i], gpt->config.vocab_size, err));
-    TRY(decoder_create(&batch->decoder, gpt, batch->rows + 1, batch->threads, err));
+    DecoderOptions options = {.rows = batch->rows + 1, .threads = batch->threads};
+    TRY(decoder_create(&batch->decoder, gpt, &options, err));
     for (int32_t r = 0; r < batch->rows; r++)
         batch->writes[r] = -1;
     if (batch->plan->prefix_count > 1)

@@ -232,6 +232,35 @@ Status checkpoint_restore(Trainer *trainer, const char *folder, Error *err)
     return metrics_read(&trainer->metrics, path, err);
 }
 
+/* Ids mean the same characters in both. */
+static Status check_vocabulary(const Trainer *trainer, const char *folder, Error *err)
+{
+    char path[PATH_SIZE];
+    Tokenizer theirs;
+    const Tokenizer *ours = trainer->data.tokenizer;
+    TRY(path_join(path, folder, COPIED[0], err));
+    TRY(tokenizer_load(&theirs, path, err));
+    bool same = theirs.size == ours->size &&
+                memcmp(theirs.points, ours->points,
+                       (size_t)ours->size * sizeof *ours->points) == 0;
+    int size = (int)theirs.size;
+    tokenizer_free(&theirs);
+    if (!same)
+        return error_set(err, STATUS_INPUT,
+                         "%s: the vocabulary (%d tokens) is not that of the set %s (%d "
+                         "tokens): train on the set that the model was made with",
+                         path, size, trainer->data.folder, (int)ours->size);
+    return STATUS_OK;
+}
+
+Status checkpoint_start(Trainer *trainer, const char *folder, Error *err)
+{
+    char found[PATH_SIZE];
+    TRY(folder_resolve(found, folder, err));
+    TRY(check_vocabulary(trainer, found, err));
+    return read_weights(trainer, found, err);
+}
+
 Status checkpoint_recipe(json_t **recipe, const char *folder, Error *err)
 {
     char path[PATH_SIZE];
@@ -249,7 +278,11 @@ Status checkpoint_set(char path[PATH_SIZE], const char *folder, Error *err)
     char where[PATH_SIZE];
     json_t *state;
     const char *set;
-    TRY(read_state(&state, where, folder, err));
+    TRY(path_join(where, folder, "origin.json", err));
+    if (file_exists(where))
+        TRY(json_read_file(&state, where, err));
+    else
+        TRY(read_state(&state, where, folder, err));
     Status status = json_get_text(&set, state, "set", where, err);
     if (status == STATUS_OK)
         snprintf(path, PATH_SIZE, "%s", set);

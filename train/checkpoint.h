@@ -24,11 +24,14 @@ Status checkpoint_save(const Trainer *trainer, const char *name, Error *err);
 /* Fills a freshly created trainer from a checkpoint folder. */
 Status checkpoint_restore(Trainer *trainer, const char *folder, Error *err);
 
+/* Takes the weights of a checkpoint, and nothing else, into a freshly created trainer. */
+Status checkpoint_start(Trainer *trainer, const char *folder, Error *err);
+
 /* The recipe that trainer options were saved with, a new reference. */
 Status checkpoint_recipe(json_t **recipe, const char *folder, Error *err);
 
-/* The folder of the prepared set that the run was trained on; STATUS_INPUT when the
- * checkpoint does not say. */
+/* The folder of the prepared set that the run was trained on, from training/state.json or
+ * the origin.json of a checkpoint made from another; STATUS_INPUT when it does not say. */
 Status checkpoint_set(char path[PATH_SIZE], const char *folder, Error *err);
 
 #endif

@@ -180,6 +180,16 @@ Status trainer_restore(Trainer *trainer, const char *checkpoint, Error *err)
     return dist_agree(trainer->dist, status, err);
 }
 
+Status trainer_start_from(Trainer *trainer, const char *checkpoint, Error *err)
+{
+    Status status = STATUS_OK;
+    if (trainer->dist->rank == 0)
+        status = checkpoint_start(trainer, checkpoint, err);
+    TRY(dist_agree(trainer->dist, status, err));
+    ranks_take_state(trainer);
+    return STATUS_OK;
+}
+
 /* One step: gradient, clipping, update. Fills the record's figures of this step. Ranks part
  * ways only before the gradient: behind it all of them compute with the same numbers. */
 static Status step(Trainer *trainer, TrainRecord *record, Error *err)

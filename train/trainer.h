@@ -99,6 +99,12 @@ void trainer_destroy(Trainer *trainer);
  * fit. */
 Status trainer_restore(Trainer *trainer, const char *checkpoint, Error *err);
 
+/* The weights of a model that was trained, cut or regrouped before, instead of random ones:
+ * call it on a new trainer whose options have that checkpoint's config. Optimizer and
+ * schedule start anew. STATUS_INPUT, with the trainer unusable, when sizes or vocabulary
+ * are not those of the trainer's model and data. */
+Status trainer_start_from(Trainer *trainer, const char *checkpoint, Error *err);
+
 /* Runs to the end. A run that was not restored first removes FOLDER/last, FOLDER/best and
  * FOLDER/metrics.jsonl of an earlier one. All three hooks must be there. STATUS_INTERRUPTED after hooks->stop (with FOLDER/last saved);
  * STATUS_NUMERIC when a loss or gradient is not finite: the message says where it came

@@ -1,6 +1,7 @@
 /* Decoding with a cache: `rows` sequences of one model, each with its own length.
  *
- *     TRY(decoder_create(&decoder, gpt, 64, threads, err));
+ *     DecoderOptions options = {.rows = 64};
+ *     TRY(decoder_create(&decoder, gpt, &options, err));
  *     decoder_prefill(decoder, 0, prompt, prompt_length);      a whole prompt at once
  *     decoder_copy(decoder, 1, 0);                             rows with the same prompt
  *     ...
@@ -20,15 +21,21 @@
 
 #include <stdint.h>
 
-#include "model/gpt/gpt.h"
+#include "model/generate/decode_weights.h"
+#include "model/generate/kvcache.h"
 
 typedef struct Decoder Decoder;
 
+typedef struct {
+    int64_t rows;    /* sequences, > 0 */
+    int64_t threads; /* 0: as many as OpenMP gives */
+    MlaForm mla;     /* how MLA is decoded: the same logits but for rounding */
+} DecoderOptions;
+
 /* The decoder copies the weights of the blocks and of the head into its own order (as much
- * memory as the model), and looks at the rest where it is: gpt must outlive it, and later
- * changes of gpt do not reach it. rows > 0; threads 0: as many as OpenMP gives.
- * STATUS_MEMORY. */
-Status decoder_create(Decoder **decoder, const Gpt *gpt, int64_t rows, int64_t threads,
+ * memory as the model), and looks at the rest where it is: gpt must outlive it and stay as
+ * it is. STATUS_MEMORY. */
+Status decoder_create(Decoder **decoder, const Gpt *gpt, const DecoderOptions *options,
                       Error *err);
 void decoder_destroy(Decoder *decoder); /* NULL is fine */
 
@@ -47,6 +54,9 @@ void decoder_prefill(Decoder *decoder, int64_t row, const int32_t *ids, int64_t 
  * decoder_logits(decoder, i) belongs to ids[i]. */
 void decoder_step(Decoder *decoder, const int32_t *rows, const int32_t *ids,
                   int64_t count);
+
+/* What a row takes in the cache when it is full. */
+KvBytes decoder_cache_bytes(const Decoder *decoder);
 
 /* (V) logits of the token that comes next; valid until the next step or prefill. */
 const real *decoder_logits(const Decoder *decoder, int64_t i);

@@ -13,7 +13,7 @@ void panels_layout(Panels *panels, Arena *arena, int64_t in, int64_t out)
     panels->bias = arena_reals(arena, panels->stride);
 }
 
-void panels_pack(const Panels *panels, const LinearParams *params)
+void panels_pack(const Panels *panels, const real *weight, int64_t ld, const real *bias)
 {
     int64_t in = panels->in;
     int64_t out = panels->out;
@@ -22,14 +22,14 @@ void panels_pack(const Panels *panels, const LinearParams *params)
     for (int64_t first = 0; first < out; first += PANEL) {
         int64_t columns = out - first < PANEL ? out - first : PANEL;
         for (int64_t p = 0; p < in; p++)
-            memcpy(panels->weight + first * in + p * PANEL,
-                   params->weight + p * out + first, (size_t)columns * sizeof(real));
+            memcpy(panels->weight + first * in + p * PANEL, weight + p * ld + first,
+                   (size_t)columns * sizeof(real));
     }
-    if (params->bias != NULL)
-        memcpy(panels->bias, params->bias, (size_t)out * sizeof(real));
+    if (bias != NULL)
+        memcpy(panels->bias, bias, (size_t)out * sizeof(real));
 }
 
-void panels_pack_transposed(const Panels *panels, const real *weight)
+void panels_pack_transposed(const Panels *panels, const real *weight, int64_t ld)
 {
     int64_t in = panels->in;
     memset(panels->weight, 0, (size_t)(in * panels->stride) * sizeof(real));
@@ -37,7 +37,7 @@ void panels_pack_transposed(const Panels *panels, const real *weight)
     for (int64_t j = 0; j < panels->out; j++) {
         real *column = panels->weight + j / PANEL * PANEL * in + j % PANEL;
         for (int64_t p = 0; p < in; p++)
-            column[p * PANEL] = weight[j * in + p];
+            column[p * PANEL] = weight[j * ld + p];
     }
 }
 

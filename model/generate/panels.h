@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "model/base/memory.h"
-#include "model/layers/linear.h"
 #include "model/math/tile.h"
 
 enum { PANEL = 2 * TILE_LANES };
@@ -48,14 +47,16 @@ static inline int64_t panels_rows(int64_t m)
 /* Takes memory from the arena (which may only count). */
 void panels_layout(Panels *panels, Arena *arena, int64_t in, int64_t out);
 
-/* Copies W (in, out) and b, or no b. */
-void panels_pack(const Panels *panels, const LinearParams *params);
+/* Copies W (in, out), its rows ld apart, and b, or no b (NULL). */
+void panels_pack(const Panels *panels, const real *weight, int64_t ld,
+                 const real *bias);
 
-/* The same from W^T (out, in) without a bias: the output head tied to the embedding. */
-void panels_pack_transposed(const Panels *panels, const real *weight);
+/* The same from W^T (out, in), its rows ld apart, without a bias: the output head, which has
+ * the shape of the embedding. */
+void panels_pack_transposed(const Panels *panels, const real *weight, int64_t ld);
 
-/* c = a W + b, rows of c ldc apart; c is 64-byte aligned, ldc a multiple of TILE_LANES and
- * at least `stride`; a and c have room for panels_rows(m) rows. They must not overlap. */
+/* c = a W + b, rows of c ldc apart, ldc at least `stride`: columns past `out` take zeros. a
+ * and c have room for panels_rows(m) rows. They must not overlap. */
 void panels_write(real *c, int64_t ldc, const real *a, int64_t lda,
                   const Panels *panels, int64_t m);
 

@@ -427,3 +427,8 @@ void gpt_attention_map(const Gpt *gpt, const GptWork *work, const TokenBatch *ba
     rows.shape.causal = true;
     attention_plain_forward(mixed, weights, rows.q, rows.k, rows.v, &rows.shape);
 }
+
+const real *gpt_stream(const GptWork *work, int64_t layer)
+{
+    return work->streams[layer];
+}

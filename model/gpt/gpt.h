@@ -97,4 +97,8 @@ void gpt_attention_map(const Gpt *gpt, const GptWork *work, const TokenBatch *ba
                        int64_t layer, int64_t head, int64_t segment, real *weights,
                        real *mixed);
 
+/* The residual stream (N, C) of the forward pass that `work` ran last: before block `layer`,
+ * or behind the last one (layer = L). Holds until the next pass. */
+const real *gpt_stream(const GptWork *work, int64_t layer);
+
 #endif

@@ -3,6 +3,9 @@
 
 #include "model/gpt/hf_reader.h"
 
+/* Below this the low rank of Q K^T costs quality (Bhojanapalli et al. 2020). */
+enum { SMALLEST_GOOD_HEAD = 32 };
+
 static const char *const HEADS[] = {"num_attention_heads", "n_head", "n_heads",
                                     "num_heads", NULL};
 static const char *const KV_HEADS[] = {"num_key_value_heads", "num_kv_heads",
@@ -291,6 +294,11 @@ static Status read_head_size(HfReader *reader, MemoryLayers *usual, Error *err)
     }
     if (value.field)
         hf_source(reader, "value_dim", "v_head_dim");
+    if (size.value < SMALLEST_GOOD_HEAD)
+        hf_note(reader,
+                "a head size of %lld is small: it bounds the rank of a head's scores "
+                "(%d is a common lower limit)",
+                (long long)size.value, SMALLEST_GOOD_HEAD);
     shape->head_size = size.value;
     *usual = (MemoryLayers){.query_heads = shape->query_heads,
                             .kv_heads = shape->kv_heads,

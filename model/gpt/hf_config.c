@@ -70,10 +70,11 @@ int64_t hf_dtype_bits(const char *name)
         const char *name;
         int64_t bits;
     } TYPES[] = {
-        {"float64", 64}, {"float32", 32}, {"float", 32},        {"fp32", 32},
-        {"float16", 16}, {"half", 16},    {"fp16", 16},         {"bfloat16", 16},
-        {"bf16", 16},    {"fp8", 8},      {"float8_e4m3fn", 8}, {"float8_e5m2", 8},
-        {"int8", 8},     {"uint8", 8},    {"int4", 4},          {"fp4", 4},
+        {"float64", 64},    {"fp64", 64},    {"float32", 32}, {"float", 32},
+        {"fp32", 32},       {"float16", 16}, {"half", 16},    {"fp16", 16},
+        {"bfloat16", 16},   {"bf16", 16},    {"fp8", 8},      {"float8_e4m3fn", 8},
+        {"float8_e5m2", 8}, {"int8", 8},     {"uint8", 8},    {"int4", 4},
+        {"fp4", 4},
     };
     if (strncmp(name, "torch.", 6) == 0)
         name += 6;
@@ -98,6 +99,8 @@ static Status dtype_at(const char **text, const char **field, const json_t *plac
             return error_set(err, STATUS_INPUT,
                              "%s: \"%s\" is \"%.40s\", but \"%s\" is \"%.40s\"", where,
                              *field, *text, NAMES[i], found);
+        if (*field)
+            continue;
         *text = found;
         *field = NAMES[i];
     }

@@ -1,5 +1,5 @@
-/* A row a family. Checked against the published numbers of weights in
- * tests/model/test_hf_config.c. */
+/* A row a family. tests/model/test_hf_config.c holds most of them against the known number
+ * of weights of a model. */
 #include "model/gpt/hf_families.h"
 
 #include <string.h>

@@ -39,24 +39,21 @@ typedef enum {
 typedef struct {
     const char *model_type;
     /* Of a missing field; 0: none. kv_heads counts for a missing field, not for null. */
-    int64_t heads, kv_heads, head_size, vocab_size;
-    HfWindows windows;
-    int64_t pattern, window;
-    bool windows_off;             /* use_sliding_window when it is missing is false */
-    bool multi_query;             /* multi_query when it is missing */
-    bool new_decoder;             /* new_decoder_architecture when it is missing */
-    bool multi_query_over_groups; /* multi_query wins over num_kv_heads */
+    int64_t heads, kv_heads, head_size, vocab_size, window, pattern;
     /* Blocks. */
-    HfMlp mlp;
-    bool gated;
-    HfPositions positions;
-    int64_t norm_vectors, layer_norms, other_norms;
+    int64_t norm_vectors, layer_norms, other_norms, qk_norm_vectors;
     HfSwitch final_norm; /* the last of other_norms */
-    HfSwitch qkv_bias, out_bias, mlp_bias, tied;
+    HfSwitch qkv_bias, out_bias, mlp_bias, tied, qk_normed;
+    HfWindows windows;
+    HfMlp mlp;
+    HfPositions positions;
     QkNorm qk_norm;
-    HfSwitch qk_normed;
-    int64_t qk_norm_vectors;
-    bool head_bias, sinks, router_bias, shared_gate, falcon;
+    bool gated, head_bias, sinks, router_bias, shared_gate, falcon;
+    /* Switches that are missing. */
+    bool windows_off; /* use_sliding_window is then false */
+    bool multi_query;
+    bool new_decoder;             /* new_decoder_architecture */
+    bool multi_query_over_groups; /* multi_query wins over num_kv_heads */
 } HfFamily;
 
 /* Never NULL: for an unknown name a row that knows nothing, with model_type NULL. */

@@ -227,11 +227,12 @@ static Status read_all(HfLayers *layers, const MemoryLayers *usual, HfReader *re
                 "values of earlier ones",
                 (long long)borrowing.value);
     TRY(add_layers(layers, usual, &window, &chunk, borrowing.value, reader, err));
-    if (layers->from)
-        hf_source(reader, "windows", "%s%s%s", layers->from,
-                  window.field && strcmp(layers->from, window.field) != 0 ? ", " : "",
-                  window.field && strcmp(layers->from, window.field) != 0 ? window.field
-                                                                          : "");
+    const HfSize *bound =
+        memchr(layers->kinds, HF_LAYER_CHUNK, (size_t)layers->count) ? &chunk : &window;
+    if (layers->from && bound->field && strcmp(layers->from, bound->field) != 0)
+        hf_source(reader, "windows", "%s, %s", layers->from, bound->field);
+    else if (layers->from)
+        hf_source(reader, "windows", "%s", layers->from);
     return STATUS_OK;
 }
 

@@ -12,47 +12,15 @@
 #include "model/base/rng.h"
 #include "model/generate/decode.h"
 #include "model/generate/panels.h"
-#include "model/gpt/gpt.h"
 #include "model/math/blas.h"
+#include "tests/model/decode_cases.h"
 
 static const double TOLERANCE = 1e-5;
 
-typedef struct {
-    int64_t vocab_size, context, width, layers, heads, mlp_width;
-} Sizes;
-
-static const Sizes CONFIGS[] = {
-    /* the default's shape; D = 8, 12, 20, 1; C and F no multiple of a vector; V under and
-     * over whole panels; one layer, one head, one position */
-    {203, 40, 128, 4, 4, 512}, {61, 24, 32, 2, 4, 128}, {97, 70, 36, 3, 3, 50},
-    {32, 17, 60, 2, 3, 31},    {7, 9, 5, 1, 5, 3},      {40, 129, 24, 1, 1, 16},
-    {11, 1, 16, 2, 2, 64},
-};
-enum { CONFIGS_COUNT = sizeof CONFIGS / sizeof *CONFIGS };
-
-/* Random weights, biases and gains too, large enough for attention to be uneven. */
-static Gpt random_model(const Sizes *sizes, uint64_t seed)
+/* Both forms of MLA; other models have one. */
+static int forms(const Gpt *gpt)
 {
-    GptConfig config = gpt_config_open(FAMILY_GPT2);
-    config.vocab_size = sizes->vocab_size;
-    config.context = sizes->context;
-    config.width = sizes->width;
-    config.layers = sizes->layers;
-    config.heads = sizes->heads;
-    config.mlp_width = sizes->mlp_width;
-    gpt_config_fill(&config);
-    Gpt gpt;
-    Error err;
-    assert_int_equal(gpt_create(&gpt, &config, &err), STATUS_OK);
-    for (int64_t t = 0; t < gpt.table.count; t++) {
-        const ParamInfo *info = &gpt.table.items[t];
-        Rng rng = rng_stream(seed, (uint64_t)t);
-        double deviation = info->rows > 1 ? 1.2 / sqrt((double)config.width) : 0.2;
-        for (int64_t i = 0; i < info->rows * info->cols; i++)
-            gpt.values[info->offset + (size_t)i] =
-                (real)((info->kind == PARAM_GAIN) + deviation * rng_normal(&rng));
-    }
-    return gpt;
+    return gpt->config.attention == ATTENTION_MLA ? 2 : 1;
 }
 
 static void random_tokens(int32_t *ids, int64_t count, int64_t V, uint64_t seed)
@@ -98,39 +66,62 @@ static real *uncached(const Gpt *gpt, const int32_t *ids, int64_t n)
     return logits;
 }
 
-static void assert_close(const real *a, const real *b, int64_t V)
+static void assert_close(const real *a, const real *b, int64_t V, const char *name)
 {
-    for (int64_t v = 0; v < V; v++)
-        assert_true(fabs((double)(a[v] - b[v])) <=
-                    TOLERANCE * (1 + fabs((double)b[v])));
+    for (int64_t v = 0; v < V; v++) {
+        double error = fabs((double)(a[v] - b[v]));
+        if (!(error <= TOLERANCE * (1 + fabs((double)b[v]))))
+            fail_msg("%s: logit %d is %g instead of %g", name, (int)v, (double)a[v],
+                     (double)b[v]);
+    }
 }
 
-static Decoder *decoder_of(const Gpt *gpt, int64_t rows, int64_t threads)
+static Decoder *decoder_of(const Gpt *gpt, int64_t rows, int64_t threads, int form)
 {
     Decoder *decoder;
     Error err;
-    assert_int_equal(decoder_create(&decoder, gpt, rows, threads, &err), STATUS_OK);
+    DecoderOptions options = {.rows = rows, .threads = threads, .mla = (MlaForm)form};
+    assert_int_equal(decoder_create(&decoder, gpt, &options, &err), STATUS_OK);
     return decoder;
+}
+
+static Gpt model_of(const DecodeCase *c)
+{
+    GptConfig config = case_config(c);
+    return random_model(&config);
+}
+
+static const DecodeCase *case_named(const char *name)
+{
+    for (int c = 0; c < DECODE_CASES_COUNT; c++) {
+        if (strcmp(DECODE_CASES[c].name, name) == 0)
+            return &DECODE_CASES[c];
+    }
+    fail_msg("no case \"%s\"", name);
+    return NULL;
 }
 
 static void one_by_one_equals_the_whole_up_to_the_context(void **state)
 {
     (void)state;
-    for (int c = 0; c < CONFIGS_COUNT; c++) {
-        Gpt gpt = random_model(&CONFIGS[c], 1);
+    for (int c = 0; c < DECODE_CASES_COUNT; c++) {
+        Gpt gpt = model_of(&DECODE_CASES[c]);
         int64_t T = gpt.config.context;
         int64_t V = gpt.config.vocab_size;
         int32_t ids[256];
         random_tokens(ids, T, V, 5);
         real *expected = uncached(&gpt, ids, T);
-        Decoder *decoder = decoder_of(&gpt, 1, 1);
-        const int32_t row = 0;
-        for (int64_t i = 0; i < T; i++) {
-            assert_int_equal(decoder_length(decoder, 0), i);
-            decoder_step(decoder, &row, &ids[i], 1);
-            assert_close(decoder_logits(decoder, 0), expected + i * V, V);
+        for (int form = 0; form < forms(&gpt); form++) {
+            Decoder *decoder = decoder_of(&gpt, 1, 1, form);
+            const int32_t row = 0;
+            for (int64_t i = 0; i < T; i++) {
+                assert_int_equal(decoder_length(decoder, 0), i);
+                decoder_step(decoder, &row, &ids[i], 1);
+                assert_close(decoder_logits(decoder, 0), expected + i * V, V,
+                             DECODE_CASES[c].name);
+            }
+            decoder_destroy(decoder);
         }
-        decoder_destroy(decoder);
         memory_free(expected);
         gpt_destroy(&gpt);
     }
@@ -139,25 +130,29 @@ static void one_by_one_equals_the_whole_up_to_the_context(void **state)
 static void prompts_of_any_length_equal_the_whole(void **state)
 {
     (void)state;
-    for (int c = 0; c < CONFIGS_COUNT; c++) {
-        Gpt gpt = random_model(&CONFIGS[c], 2);
+    for (int c = 0; c < DECODE_CASES_COUNT; c++) {
+        const char *name = DECODE_CASES[c].name;
+        Gpt gpt = model_of(&DECODE_CASES[c]);
         int64_t T = gpt.config.context;
         int64_t V = gpt.config.vocab_size;
         int32_t ids[256];
         random_tokens(ids, T, V, 6);
         real *expected = uncached(&gpt, ids, T);
-        Decoder *decoder = decoder_of(&gpt, 2, 2);
-        const int32_t row = 1;
-        for (int64_t n = 1; n <= T; n++) {
-            decoder_clear(decoder, row);
-            decoder_prefill(decoder, row, ids, n);
-            assert_close(decoder_logits(decoder, 0), expected + (n - 1) * V, V);
-            if (n == T)
-                break;
-            decoder_step(decoder, &row, &ids[n], 1); /* and on from there */
-            assert_close(decoder_logits(decoder, 0), expected + n * V, V);
+        for (int form = 0; form < forms(&gpt); form++) {
+            Decoder *decoder = decoder_of(&gpt, 2, 2, form);
+            const int32_t row = 1;
+            for (int64_t n = 1; n <= T; n++) {
+                decoder_clear(decoder, row);
+                decoder_prefill(decoder, row, ids, n);
+                assert_close(decoder_logits(decoder, 0), expected + (n - 1) * V, V,
+                             name);
+                if (n == T)
+                    break;
+                decoder_step(decoder, &row, &ids[n], 1); /* and on from there */
+                assert_close(decoder_logits(decoder, 0), expected + n * V, V, name);
+            }
+            decoder_destroy(decoder);
         }
-        decoder_destroy(decoder);
         memory_free(expected);
         gpt_destroy(&gpt);
     }
@@ -166,14 +161,15 @@ static void prompts_of_any_length_equal_the_whole(void **state)
 enum { ROWS = 19, STEPS = 16 };
 
 /* Runs ROWS sequences with prompts of 0, 1, 2 ... tokens; keeps logits (ROWS, STEPS, V). */
-static real *run_batch(const Gpt *gpt, int64_t threads, bool alone, bool prefill)
+static real *run_batch(const Gpt *gpt, int64_t threads, bool alone, bool prefill,
+                       int form)
 {
     int64_t V = gpt->config.vocab_size;
     real *kept = reals(ROWS * STEPS * V);
     int32_t ids[ROWS][2 * STEPS];
     for (int32_t r = 0; r < ROWS; r++)
         random_tokens(ids[r], 2 * STEPS, V, 100 + (uint64_t)r);
-    Decoder *decoder = decoder_of(gpt, ROWS, threads);
+    Decoder *decoder = decoder_of(gpt, ROWS, threads, form);
     for (int32_t first = 0; first < ROWS; first += alone ? 1 : ROWS) {
         int32_t last = alone ? first + 1 : ROWS;
         for (int32_t r = first; r < last; r++) {
@@ -205,19 +201,22 @@ static real *run_batch(const Gpt *gpt, int64_t threads, bool alone, bool prefill
 static void rows_have_the_same_bits_whatever_the_batch_and_the_threads(void **state)
 {
     (void)state;
-    for (int c = 0; c < 4; c++) {
-        Sizes config = CONFIGS[c];
+    for (int c = 0; c < DECODE_CASES_COUNT; c++) {
+        GptConfig config = case_config(&DECODE_CASES[c]);
         config.context = 2 * STEPS;
-        Gpt gpt = random_model(&config, 3);
+        Gpt gpt = random_model(&config);
         size_t bytes = (size_t)(ROWS * STEPS * config.vocab_size) * sizeof(real);
-        real *batch = run_batch(&gpt, 1, false, true);
-        for (int way = 0; way < 5; way++) {
-            static const int64_t THREADS[] = {2, 3, 1, 2, 8};
-            real *other = run_batch(&gpt, THREADS[way], way == 2 || way == 3, way != 3);
-            assert_memory_equal(batch, other, bytes);
-            memory_free(other);
+        for (int form = 0; form < forms(&gpt); form++) {
+            real *batch = run_batch(&gpt, 1, false, true, form);
+            for (int way = 0; way < 3; way++) {
+                static const int64_t THREADS[] = {3, 1, 8};
+                real *other = run_batch(&gpt, THREADS[way], way == 1, way != 1, form);
+                if (memcmp(batch, other, bytes) != 0)
+                    fail_msg("%s: other bits", DECODE_CASES[c].name);
+                memory_free(other);
+            }
+            memory_free(batch);
         }
-        memory_free(batch);
         gpt_destroy(&gpt);
     }
 }
@@ -225,49 +224,124 @@ static void rows_have_the_same_bits_whatever_the_batch_and_the_threads(void **st
 static void a_copied_row_goes_on_as_the_original(void **state)
 {
     (void)state;
-    Gpt gpt = random_model(&CONFIGS[2], 4);
-    int64_t V = gpt.config.vocab_size;
-    int32_t ids[20];
-    random_tokens(ids, 20, V, 8);
-    Decoder *decoder = decoder_of(&gpt, 3, 1);
-    decoder_prefill(decoder, 2, ids + 5, 15); /* what is copied over leaves no trace */
-    decoder_prefill(decoder, 0, ids, 9);
-    decoder_copy(decoder, 2, 0);
-    decoder_copy(decoder, 0, 0);
-    assert_int_equal(decoder_length(decoder, 2), 9);
-    for (int i = 9; i < 20; i++) {
-        const int32_t rows[] = {2, 0};
-        const int32_t both[] = {ids[i], ids[i]};
-        decoder_step(decoder, rows, both, 2);
-        assert_memory_equal(decoder_logits(decoder, 0), decoder_logits(decoder, 1),
-                            (size_t)V * sizeof(real));
+    static const char *const NAMES[] = {"odd", "window 9", "deepseek",
+                                        "deepseek, windows", "cut, grouped, windows"};
+    for (size_t c = 0; c < sizeof NAMES / sizeof *NAMES; c++) {
+        Gpt gpt = model_of(case_named(NAMES[c]));
+        int64_t V = gpt.config.vocab_size;
+        int32_t ids[64];
+        random_tokens(ids, 64, V, 8);
+        for (int length = 3; length < 60; length += 14) {
+            Decoder *decoder = decoder_of(&gpt, 3, 1, MLA_ABSORBED);
+            /* what is copied over leaves no trace */
+            decoder_prefill(decoder, 2, ids + 5, 50);
+            decoder_prefill(decoder, 0, ids, length);
+            decoder_copy(decoder, 2, 0);
+            decoder_copy(decoder, 0, 0);
+            assert_int_equal(decoder_length(decoder, 2), length);
+            for (int i = length; i < 64; i++) {
+                const int32_t rows[] = {2, 0};
+                const int32_t both[] = {ids[i], ids[i]};
+                decoder_step(decoder, rows, both, 2);
+                assert_memory_equal(decoder_logits(decoder, 0),
+                                    decoder_logits(decoder, 1),
+                                    (size_t)V * sizeof(real));
+            }
+            decoder_destroy(decoder);
+        }
+        gpt_destroy(&gpt);
     }
-    decoder_destroy(decoder);
-    gpt_destroy(&gpt);
 }
 
 static void rows_do_not_see_each_other(void **state)
 {
     (void)state;
-    Gpt gpt = random_model(&CONFIGS[1], 5);
-    int64_t V = gpt.config.vocab_size;
-    int32_t ids[24], others[24];
-    random_tokens(ids, 24, V, 9);
-    random_tokens(others, 24, V, 10);
-    real *expected = uncached(&gpt, ids, 24);
-    Decoder *decoder = decoder_of(&gpt, 3, 1);
-    decoder_prefill(decoder, 0, others, 20);
-    decoder_prefill(decoder, 1, ids, 10);
-    decoder_prefill(decoder, 2, others, 3);
-    for (int i = 10; i < 14; i++) {
-        const int32_t rows[] = {0, 2, 1};
-        const int32_t next[] = {others[i], others[i + 1], ids[i]};
-        decoder_step(decoder, rows, next, 3);
-        assert_close(decoder_logits(decoder, 2), expected + i * V, V);
+    for (int c = 0; c < DECODE_CASES_COUNT; c++) {
+        GptConfig config = case_config(&DECODE_CASES[c]);
+        if (config.context < 24)
+            continue;
+        Gpt gpt = random_model(&config);
+        int64_t V = config.vocab_size;
+        int32_t ids[24], others[24];
+        random_tokens(ids, 24, V, 9);
+        random_tokens(others, 24, V, 10);
+        real *expected = uncached(&gpt, ids, 24);
+        Decoder *decoder = decoder_of(&gpt, 3, 1, MLA_ABSORBED);
+        decoder_prefill(decoder, 0, others, 20);
+        decoder_prefill(decoder, 1, ids, 10);
+        decoder_prefill(decoder, 2, others, 3);
+        for (int i = 10; i < 14; i++) {
+            const int32_t rows[] = {0, 2, 1};
+            const int32_t next[] = {others[i], others[i + 1], ids[i]};
+            decoder_step(decoder, rows, next, 3);
+            assert_close(decoder_logits(decoder, 2), expected + i * V, V,
+                         DECODE_CASES[c].name);
+        }
+        decoder_destroy(decoder);
+        memory_free(expected);
+        gpt_destroy(&gpt);
     }
-    decoder_destroy(decoder);
-    memory_free(expected);
-    gpt_destroy(&gpt);
+}
+
+/* A row that is used again, after a longer sequence, starts like a new one. */
+static void a_cleared_row_is_as_new(void **state)
+{
+    (void)state;
+    for (int c = 0; c < DECODE_CASES_COUNT; c++) {
+        Gpt gpt = model_of(&DECODE_CASES[c]);
+        int64_t T = gpt.config.context;
+        int64_t V = gpt.config.vocab_size;
+        int32_t ids[256], others[256];
+        random_tokens(ids, T, V, 11);
+        random_tokens(others, T, V, 12);
+        for (int form = 0; form < forms(&gpt); form++) {
+            Decoder *used = decoder_of(&gpt, 1, 1, form);
+            Decoder *fresh = decoder_of(&gpt, 1, 1, form);
+            decoder_prefill(used, 0, others, T);
+            decoder_clear(used, 0);
+            assert_int_equal(decoder_length(used, 0), 0);
+            for (int64_t i = 0; i < T; i++) {
+                const int32_t row = 0;
+                decoder_step(used, &row, &ids[i], 1);
+                decoder_step(fresh, &row, &ids[i], 1);
+                assert_memory_equal(decoder_logits(used, 0), decoder_logits(fresh, 0),
+                                    (size_t)V * sizeof(real));
+            }
+            decoder_destroy(used);
+            decoder_destroy(fresh);
+        }
+        gpt_destroy(&gpt);
+    }
+}
+
+/* An expanded key is c W_UK: what the two forms multiply is the same, in another order. */
+static void absorbed_equals_expanded(void **state)
+{
+    (void)state;
+    for (int c = 0; c < DECODE_CASES_COUNT; c++) {
+        Gpt gpt = model_of(&DECODE_CASES[c]);
+        int64_t T = gpt.config.context;
+        int64_t V = gpt.config.vocab_size;
+        int32_t ids[256];
+        random_tokens(ids, T, V, 13);
+        Decoder *absorbed = decoder_of(&gpt, 1, 1, MLA_ABSORBED);
+        Decoder *expanded = decoder_of(&gpt, 1, 1, MLA_EXPANDED);
+        bool differ = false;
+        for (int64_t i = 0; i < T; i++) {
+            const int32_t row = 0;
+            decoder_step(absorbed, &row, &ids[i], 1);
+            decoder_step(expanded, &row, &ids[i], 1);
+            const real *a = decoder_logits(absorbed, 0);
+            const real *b = decoder_logits(expanded, 0);
+            assert_close(a, b, V, DECODE_CASES[c].name);
+            differ = differ || memcmp(a, b, (size_t)V * sizeof(real)) != 0;
+        }
+        /* the switch does something, and only there; one token alone is no sum */
+        assert_int_equal(differ, gpt.config.attention == ATTENTION_MLA && T > 1);
+        decoder_destroy(absorbed);
+        decoder_destroy(expanded);
+        gpt_destroy(&gpt);
+    }
 }
 
 static void panels_are_the_matrix_product(void **state)
@@ -302,8 +376,8 @@ static void panels_are_the_matrix_product(void **state)
             panels_layout(&tied, &arena, in, out);
             c = arena_reals(&arena, (m + 4) * panels.stride);
         }
-        panels_pack(&panels, &(LinearParams){weight, bias});
-        panels_pack_transposed(&tied, transposed);
+        panels_pack(&panels, weight, out, bias);
+        panels_pack_transposed(&tied, transposed, in);
         for (int way = 0; way < 3; way++) {
             /* way 0: W + b; 1: the same added once more; 2: W^T without a bias */
             if (way == 0)
@@ -338,6 +412,8 @@ int main(void)
         cmocka_unit_test(rows_have_the_same_bits_whatever_the_batch_and_the_threads),
         cmocka_unit_test(a_copied_row_goes_on_as_the_original),
         cmocka_unit_test(rows_do_not_see_each_other),
+        cmocka_unit_test(a_cleared_row_is_as_new),
+        cmocka_unit_test(absorbed_equals_expanded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,17 @@ check "--repeats is for couplets" said 2 "goes with --couplet"
 run "$jueju" sample "$run"
 check "a model of couplets wants a first line" said 2 "give it a first one with --couplet"
 
+# ---- commands that know a decoder alone ------------------------------------------------
+run "$jueju" heads "$run" --set "$set"
+check "heads refuses an encoder" said 2 "without an encoder"
+run "$jueju" regroup "$run" --kv-heads 1 --out "$work/none"
+check "so does regroup" said 2 "without an encoder"
+run "$jueju" export "$run" --gguf "$work/none"
+check "so does export" said 2 "without an encoder"
+run "$jueju" bench-decode --family couplet
+check "so does bench-decode" said 2 "decoder alone"
+check "and nothing is written" test ! -e "$work/none"
+
 # ---- which checkpoint ----------------------------------------------------------------
 mkdir -p "$work/here/checkpoints"
 run "$jueju" train "$work/poems" --layers 1 --heads 2 --width 32 --steps 1 --out "$work/here/checkpoints/poems"

@@ -22,6 +22,7 @@ if [ ! -f "$set/stats.json" ]; then
     exit 2
 fi
 
+# shellcheck disable=SC2154 # out is the calling script's
 # Trains OUT/NAME, or goes on with it, or leaves it when it has ended.
 train() { # NAME STEPS OPTION...
     folder=$out/$1
@@ -38,7 +39,7 @@ train() { # NAME STEPS OPTION...
 
 # The first number of that name in a JSON file, or in standard input.
 number() { # KEY [FILE]
-    sed -n 's/.*"'"$1"'": *\([0-9.e+-]*\).*/\1/p' ${2:+"$2"} | head -n 1
+    grep -o '"'"$1"'": *[0-9.e+-]*' ${2:+"$2"} | sed -n '1s/.*: *//p'
 }
 
 # Nats a body token over the whole validation split.

@@ -211,6 +211,16 @@ Status checkpoint_open(Checkpoint *checkpoint, const char *path, Error *err)
     return status;
 }
 
+Status checkpoint_expect_decoder(const Checkpoint *checkpoint, Error *err)
+{
+    if (checkpoint->gpt.config.encoder_layers == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INPUT,
+                     "%s is a model of couplets, and this command knows models without "
+                     "an encoder only",
+                     checkpoint->folder);
+}
+
 void checkpoint_close(Checkpoint *checkpoint)
 {
     if (checkpoint->gpt.values != NULL)

@@ -42,4 +42,8 @@ Status checkpoint_newest_of(char found[PATH_SIZE], const char *root,
 Status checkpoint_open(Checkpoint *checkpoint, const char *path, Error *err);
 void checkpoint_close(Checkpoint *checkpoint);
 
+/* STATUS_INPUT when the model has an encoder (family couplet), for a command that knows a
+ * decoder alone. */
+Status checkpoint_expect_decoder(const Checkpoint *checkpoint, Error *err);
+
 #endif

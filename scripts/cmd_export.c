@@ -132,12 +132,14 @@ static Status export_checkpoint(const ExportValues *values, const char *path,
     if (values->gguf == NULL)
         return error_set(err, STATUS_USAGE, "export: say what to write: --gguf FILE");
     if (path == NULL) {
-        TRY(checkpoint_newest(newest, "checkpoints", err));
+        TRY(checkpoint_newest_of(newest, "checkpoints", CHECKPOINT_POEMS, err));
         path = newest;
     }
     GgufArchitecture architecture;
     TRY(checkpoint_open(&checkpoint, path, err));
-    Status status = gguf_model_architecture(&architecture, &checkpoint.gpt.config, err);
+    Status status = checkpoint_expect_decoder(&checkpoint, err);
+    if (status == STATUS_OK)
+        status = gguf_model_architecture(&architecture, &checkpoint.gpt.config, err);
     if (status == STATUS_OK)
         status = write_gguf(&checkpoint, values, err);
     if (status == STATUS_OK)

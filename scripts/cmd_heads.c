@@ -234,14 +234,16 @@ static Status run(int argc, char **argv, Error *err)
     }
     startup_threads(values.common.threads);
     if (count == 0) {
-        TRY(checkpoint_newest(newest, "checkpoints", err));
+        TRY(checkpoint_newest_of(newest, "checkpoints", CHECKPOINT_POEMS, err));
         path = newest;
     }
     Checkpoint *checkpoint;
     TRY(memory_allocate(&checkpoint, 1, sizeof *checkpoint, "the checkpoint", err));
     Status status = checkpoint_open(checkpoint, path, err);
     if (status == STATUS_OK) {
-        status = study_text(checkpoint, &values, err);
+        status = checkpoint_expect_decoder(checkpoint, err);
+        if (status == STATUS_OK)
+            status = study_text(checkpoint, &values, err);
         checkpoint_close(checkpoint);
     }
     memory_free(checkpoint);

@@ -85,7 +85,9 @@ static Status run(int argc, char **argv, Error *err)
     TRY(memory_allocate(&checkpoint, 1, sizeof *checkpoint, "the checkpoint", err));
     Status status = checkpoint_open(checkpoint, arguments[0], err);
     if (status == STATUS_OK) {
-        status = regroup(checkpoint, &values, arguments[0], err);
+        status = checkpoint_expect_decoder(checkpoint, err);
+        if (status == STATUS_OK)
+            status = regroup(checkpoint, &values, arguments[0], err);
         checkpoint_close(checkpoint);
     }
     memory_free(checkpoint);

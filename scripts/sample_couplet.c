@@ -226,7 +226,8 @@ static void print_points(const uint32_t *points, size_t count, FILE *stream)
 {
     for (size_t i = 0; i < count; i++) {
         char bytes[UTF8_MAXIMUM];
-        fwrite(bytes, 1, utf8_encode(bytes, points[i]), stream);
+        size_t length = utf8_encode(bytes, points[i]);
+        fwrite(bytes, 1, length, stream);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "train/evaluate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 
@@ -110,6 +111,7 @@ static void run_passes(Evaluation *out, SplitPasses *split, const Gpt *gpt,
     int64_t first = dist_first(dist, count, dist->rank);
     int64_t end = dist_first(dist, count, dist->rank + 1);
     const int64_t *rows = split->first_rows;
+    assert(rows != NULL);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(passes->threads)
     for (int64_t p = first; p < end; p++)
         run_pass(&split->parts[p], gpt, passes, &split->batch, rows[p],

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Couplets from the sample's pairs to second lines: train, resume, eval, sample.
-# shellcheck disable=SC2154 # jueju, work, code come from lib.sh
+# shellcheck disable=SC2154,SC2016 # jueju, work, code come from lib.sh; awk programs
 . tests/cli/lib.sh
 
 set=$work/pairs
@@ -44,6 +44,8 @@ run "$jueju" train "$set" --family couplet --attention mla --no-biases --out "$w
 check "latent attention has no encoder" said 2 "mla"
 run "$jueju" train --encoder-layers 2 --out "$work/none" "$set"
 check "only couplet has an encoder" said 2 "encoder"
+run "$jueju" bench --family couplet
+check "the benchmark knows none" said 2 "decoder alone"
 
 "$jueju" data --corpus sample --out "$work/poems" >/dev/null 2>&1
 run "$jueju" train "$work/poems" --family couplet --out "$work/none"
@@ -103,6 +105,17 @@ run "$jueju" sample "$run" --repeats
 check "--repeats is for couplets" said 2 "goes with --couplet"
 run "$jueju" sample "$run"
 check "a model of couplets wants a first line" said 2 "give it a first one with --couplet"
+
+# ---- commands that know a decoder alone ------------------------------------------------
+run "$jueju" heads "$run" --set "$set"
+check "heads refuses an encoder" said 2 "without an encoder"
+run "$jueju" regroup "$run" --kv-heads 1 --out "$work/none"
+check "so does regroup" said 2 "without an encoder"
+run "$jueju" export "$run" --gguf "$work/none"
+check "so does export" said 2 "without an encoder"
+run "$jueju" bench-decode --family couplet
+check "so does bench-decode" said 2 "decoder alone"
+check "and nothing is written" test ! -e "$work/none"
 
 # ---- which checkpoint ----------------------------------------------------------------
 mkdir -p "$work/here/checkpoints"

@@ -50,8 +50,3 @@ nats() { # CHECKPOINT
 median() {
     sort -n | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2}'
 }
-
-# Tokens a second while training: the median of a run's records.
-speed() { # RUN
-    sed -n 's/.*"tokens_per_second": *\([0-9.e+-]*\).*/\1/p' "$1/last/metrics.jsonl" | median
-}

@@ -86,7 +86,7 @@ static int by_size(const void *a, const void *b)
 static void measure(BenchDecodeReport *report, const Bench *bench)
 {
     const BenchDecodeOptions *options = bench->options;
-    double seconds[BENCH_DECODE_SAMPLES];
+    double seconds[BENCH_DECODE_SAMPLES] = {0};
     sample(bench); /* fills the caches, wakes the threads */
     for (int64_t i = 0; i < options->samples; i++)
         seconds[i] = sample(bench);

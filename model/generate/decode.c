@@ -66,6 +66,12 @@ Status decoder_create(Decoder **decoder, const Gpt *gpt, const DecoderOptions *o
     assert(options->rows > 0);
     Decoder *d;
     *decoder = NULL;
+    if (gpt->config.encoder_layers > 0)
+        return error_set(err, STATUS_USAGE,
+                         "decoding with a cache knows models without an encoder only; "
+                         "this one (family %s) has an encoder of %lld blocks",
+                         FAMILY_NAMES[gpt->config.family],
+                         (long long)gpt->config.encoder_layers);
     TRY(memory_allocate(&d, 1, sizeof *d, "a decoder", err));
     d->gpt = gpt;
     d->options = *options;

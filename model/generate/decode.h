@@ -34,7 +34,7 @@ typedef struct {
 
 /* The decoder copies the weights of the blocks and of the head into its own order (as much
  * memory as the model), and looks at the rest where it is: gpt must outlive it and stay as
- * it is. STATUS_MEMORY. */
+ * it is. STATUS_USAGE for a model with an encoder, STATUS_MEMORY. */
 Status decoder_create(Decoder **decoder, const Gpt *gpt, const DecoderOptions *options,
                       Error *err);
 void decoder_destroy(Decoder *decoder); /* NULL is fine */

@@ -96,13 +96,13 @@ static void norm_rows(real *y, const real *x, const NormParams *params,
 }
 
 /* In place, of rows of `wide`. */
-static void norm_latents(real *latent, const real *gain, const MlaShape *shape,
+static void norm_latents(real *latent, real *gain, const MlaShape *shape,
                          int64_t stride, int64_t N, int64_t width)
 {
     real inverse;
     for (int64_t i = 0; i < N; i++)
         rmsnorm_forward(latent + i * stride, stride, &(RmsNormSaved){&inverse},
-                        latent + i * stride, stride, &(RmsNormParams){(real *)gain},
+                        latent + i * stride, stride, &(RmsNormParams){gain},
                         shape->norm_eps, 1, width);
 }
 

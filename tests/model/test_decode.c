@@ -403,6 +403,20 @@ static void panels_are_the_matrix_product(void **state)
     }
 }
 
+static void models_with_an_encoder_are_refused(void **state)
+{
+    (void)state;
+    GptConfig config = small_config_of(FAMILY_COUPLET);
+    Gpt gpt = random_model(&config);
+    Decoder *decoder;
+    Error err;
+    assert_int_equal(decoder_create(&decoder, &gpt, &(DecoderOptions){.rows = 1}, &err),
+                     STATUS_USAGE);
+    assert_null(decoder);
+    assert_non_null(strstr(err.message, "encoder"));
+    gpt_destroy(&gpt);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +428,7 @@ int main(void)
         cmocka_unit_test(rows_do_not_see_each_other),
         cmocka_unit_test(a_cleared_row_is_as_new),
         cmocka_unit_test(absorbed_equals_expanded),
+        cmocka_unit_test(models_with_an_encoder_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

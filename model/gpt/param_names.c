@@ -1,5 +1,6 @@
 #include "model/gpt/param_names.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -84,9 +85,10 @@ static const char GPT2_Q[] = "attn.q.weight";
 static const char LLAMA_Q[] = "self_attn.q_proj.weight";
 
 /* The parts of a packed tensor. */
-static const char *const QKV[3] = {"self_attn.q_proj", "self_attn.k_proj",
-                                   "self_attn.v_proj"};
-static const char *const CROSS_KV[2] = {"encoder_attn.k_proj", "encoder_attn.v_proj"};
+static const char *const QKV[PARAM_PARTS] = {"self_attn.q_proj", "self_attn.k_proj",
+                                             "self_attn.v_proj"};
+static const char *const CROSS_KV[PARAM_PARTS] = {"encoder_attn.k_proj",
+                                                  "encoder_attn.v_proj"};
 
 const char *param_prefix(Family family)
 {
@@ -154,7 +156,8 @@ int param_pieces(SavedPiece pieces[PARAM_PARTS], const ParamInfo *info,
         memcpy(pieces[0].name, info->name, sizeof info->name);
         return 1;
     }
-    for (int i = 0; i < info->parts; i++) {
+    assert(info->parts <= PARAM_PARTS);
+    for (int i = 0; i < info->parts && names[i] != NULL; i++) {
         const ParamPart *part = &info->part[i];
         pieces[i] = (SavedPiece){.first = part->first,
                                  .cols = part->heads * part->width,

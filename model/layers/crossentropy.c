@@ -119,7 +119,7 @@ static void backward(const Rows *at, real *df, real *dweight, const real *weight
                      real scale)
 {
     int64_t C = at->C;
-    real factors[CROSSENTROPY_ROWS];
+    real factors[CROSSENTROPY_ROWS] = {0};
     for (int64_t n = 0; n < at->rows; n++) {
         vec_axpy(dweight + at->goal[n] * C, -scale, at->in + n * C, C);
         factors[n] = (real)((double)scale / at->sums[n]);
@@ -149,8 +149,8 @@ double crossentropy_head(real *df, real *dweight, real *token_nats, const real *
                          const real *weight, const int32_t *targets, real scale,
                          real *scratch, int64_t N, int64_t C, int64_t V)
 {
-    double sums[CROSSENTROPY_ROWS];
-    int32_t goal[CROSSENTROPY_ROWS];
+    double sums[CROSSENTROPY_ROWS] = {0};
+    int32_t goal[CROSSENTROPY_ROWS] = {0};
     Rows at = {.C = C, .V = V, .sums = sums, .goal = goal};
     divide_scratch(&at, scratch, smaller(N, CROSSENTROPY_ROWS));
     if (df != NULL)

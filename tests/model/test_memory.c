@@ -350,8 +350,7 @@ static void own_models_are_counted_as_their_table_counts_them(void **state)
         config.mlp_width = 64 + layers;
         ParamTable table;
         assert_int_equal(param_table_create(&table, &config, NULL), STATUS_OK);
-        MemoryShape shape =
-            plain(layers, config.heads, config.heads, config.head_size);
+        MemoryShape shape = plain(layers, config.heads, config.heads, config.head_size);
         shape.weights = (MemoryWeights){.known = true,
                                         .width = config.width,
                                         .vocab_size = config.vocab_size,

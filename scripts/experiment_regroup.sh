@@ -25,10 +25,9 @@ for heads in 2 1; do
     [ "$heads" = 2 ] || name=mqa
     train "$name" "$steps" --family llama --kv-heads "$heads"
     "$jueju" regroup "$out/mha/last" --kv-heads "$heads" --out "$out/mha-kv$heads" --overwrite >&2
-    # The rate starts where the schedule of the whole run is at its end: a tenth of the peak.
+    # The schedule begins anew, at the usual rates: lower ones repair less in so few steps.
     "$jueju" train "$set" --resume-from "$out/mha-kv$heads" --out "$out/mha-kv$heads-on" \
-        --overwrite --steps "$more" --seed "$seed" --rate 3e-4 --muon-rate 2e-3 \
-        --eval-every "$more" >&2
+        --overwrite --steps "$more" --seed "$seed" --eval-every "$more" >&2
     printf '| %d | %.4f | %.4f | %.4f | %.4f |\n' "$heads" "$before" \
         "$(nats "$out/mha-kv$heads")" "$(nats "$out/mha-kv$heads-on/last")" \
         "$(nats "$out/$name/last")" >>"$out/table-regroup"

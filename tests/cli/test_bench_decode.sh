@@ -59,5 +59,5 @@ check "--context has no meaning" said 2 '^jueju: --context means nothing here'
 tiny --kv-heads 3
 check "sizes that do not go together" said 2 'key/value heads (3)'
 tiny --family couplet
-check "a model with an encoder" said 2 'without an encoder'
+check "a model with an encoder" said 2 'decoder alone'
 finish

@@ -127,6 +127,12 @@ uint32_t tokenizer_code_point(const Tokenizer *tokenizer, int32_t id)
     return id >= 0 && id < tokenizer->size ? tokenizer->points[id] : 0;
 }
 
+bool tokenizer_equal(const Tokenizer *a, const Tokenizer *b)
+{
+    return a->size == b->size &&
+           memcmp(a->points, b->points, (size_t)a->size * sizeof *a->points) == 0;
+}
+
 const char *tokenizer_special_name(int32_t id)
 {
     return id >= 0 && id < TOKEN_SPECIALS ? SPECIALS[id] : NULL;

@@ -14,6 +14,7 @@
 #define JUEJU_DATA_TOKENIZER_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/base/error.h"
@@ -56,6 +57,9 @@ uint32_t tokenizer_code_point(const Tokenizer *tokenizer, int32_t id);
 
 /* "<bos>" and so on for 0 <= id < TOKEN_SPECIALS. */
 const char *tokenizer_special_name(int32_t id);
+
+/* Whether every id means the same character in both. */
+bool tokenizer_equal(const Tokenizer *a, const Tokenizer *b);
 
 /* Writes the UTF-8 of a token at text + used and a NUL behind it; returns the new `used`.
  * At most 4 bytes and the NUL; specials (also TOKEN_UNK) add nothing. */

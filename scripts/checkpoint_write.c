@@ -83,13 +83,7 @@ static Status copy_file(const Checkpoint *from, const char *folder, const char *
 static Status fill_folder(const Gpt *gpt, const Checkpoint *from, const char *folder,
                           const char *how, Error *err)
 {
-    ModelTokens tokens = {.bos = -1, .eos = -1};
-    if (!from->stream)
-        tokens = (ModelTokens){.bos = TOKEN_BOS,
-                               .eos = TOKEN_EOS,
-                               .bos_text = tokenizer_special_name(TOKEN_BOS),
-                               .eos_text = tokenizer_special_name(TOKEN_EOS),
-                               .unk_text = tokenizer_special_name(TOKEN_UNK)};
+    ModelTokens tokens = checkpoint_tokens(from->stream);
     TRY(weights_save(gpt, &tokens, folder, err));
     for (size_t i = 0; i < sizeof COPIED / sizeof *COPIED; i++)
         TRY(copy_file(from, folder, COPIED[i], err));

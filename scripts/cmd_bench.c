@@ -233,11 +233,7 @@ static Status run(int argc, char **argv, Error *err)
         return STATUS_OK;
     }
     BenchOptions *bench = &values.bench;
-    TRY(model_options_config(&bench->config, &values.model, err));
-    if (bench->config.encoder_layers > 0)
-        return error_set(err, STATUS_USAGE,
-                         "the benchmark times a decoder alone; family couplet has an "
-                         "encoder as well");
+    TRY(model_options_decoder(&bench->config, &values.model, err));
     bench->seed = (uint64_t)values.common.seed;
     bench->repeats = values.phases ? 9 : 0;
     if ((bench->lanes & (bench->lanes - 1)) != 0)

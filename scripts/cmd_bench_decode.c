@@ -189,12 +189,8 @@ static Status run(int argc, char **argv, Error *err)
             err, STATUS_USAGE,
             "--context means nothing here: --tokens says how long the sequences are");
     GptConfig config;
-    TRY(model_options_config(&config, &values.model, err));
+    TRY(model_options_decoder(&config, &values.model, err));
     TRY(gpt_config_check(&config, err));
-    if (config.encoder_layers > 0)
-        return error_set(err, STATUS_USAGE,
-                         "the benchmark times a decoder alone; family couplet has an "
-                         "encoder as well");
     startup_threads(values.common.threads);
     return bench(&values, &config, err);
 }

@@ -71,12 +71,6 @@ static Status translate(uint16_t **ids, const PoemSet *part, const Tokenizer *fr
     return STATUS_OK;
 }
 
-static bool same_vocabulary(const Tokenizer *a, const Tokenizer *b)
-{
-    return a->size == b->size &&
-           memcmp(a->points, b->points, (size_t)a->size * sizeof *a->points) == 0;
-}
-
 static Status print_json(const Evaluation *result, const CoupletReport *couplets,
                          const char *split, Error *err)
 {
@@ -149,7 +143,7 @@ static Status evaluate_split(const Checkpoint *checkpoint, const PreparedSet *se
     RowSet rows = {.poems = &poems, .pairs = set->stats.pairs ? &pairs : NULL};
     uint16_t *ids = NULL;
     Passes passes = {0};
-    if (!same_vocabulary(&set->tokenizer, &checkpoint->tokenizer)) {
+    if (!tokenizer_equal(&set->tokenizer, &checkpoint->tokenizer)) {
         fprintf(stderr,
                 "note: %s has another vocabulary; its text is read in the "
                 "checkpoint's own\n",

@@ -63,6 +63,16 @@ Status model_options_config(GptConfig *config, const ModelOptions *model, Error 
     return STATUS_OK;
 }
 
+Status model_options_decoder(GptConfig *config, const ModelOptions *model, Error *err)
+{
+    TRY(model_options_config(config, model, err));
+    if (config->encoder_layers > 0)
+        return error_set(err, STATUS_USAGE,
+                         "the benchmark times a decoder alone; family couplet has an "
+                         "encoder as well");
+    return STATUS_OK;
+}
+
 /* ---- in words ----------------------------------------------------------------------- */
 
 /* Text that grows until its buffer is full. */

@@ -120,6 +120,9 @@ Status model_options_parse(const CommandInfo *info, void *values, ModelOptions *
  * that is none. gpt_config_check is left to whoever makes the model. */
 Status model_options_config(GptConfig *config, const ModelOptions *model, Error *err);
 
+/* The same for the benchmarks, which refuse a model with an encoder. */
+Status model_options_decoder(GptConfig *config, const ModelOptions *model, Error *err);
+
 /* "llama, L4 H4 G2 C128 T128 F352 V7294", and the switches that are not the family's. */
 void model_describe(char *text, size_t size, const GptConfig *config);
 

@@ -82,10 +82,9 @@ static Status write_state(const Trainer *trainer, const char *path, Error *err)
     return status;
 }
 
-/* Running text (a stream set) has no specials inside. */
-static ModelTokens model_tokens(const Trainer *trainer)
+ModelTokens checkpoint_tokens(bool stream)
 {
-    if (trainer->data.train->stream)
+    if (stream)
         return (ModelTokens){.bos = -1, .eos = -1};
     return (ModelTokens){.bos = TOKEN_BOS,
                          .eos = TOKEN_EOS,
@@ -97,7 +96,7 @@ static ModelTokens model_tokens(const Trainer *trainer)
 static Status fill_folder(const Trainer *trainer, const char *folder, Error *err)
 {
     char path[PATH_SIZE];
-    ModelTokens tokens = model_tokens(trainer);
+    ModelTokens tokens = checkpoint_tokens(trainer->data.train->stream);
     TRY(weights_save(&trainer->gpt, &tokens, folder, err));
     for (int i = 0; i < CHECKPOINT_COPIED; i++) {
         const FileMap *map = &trainer->copied[i];
@@ -232,7 +231,6 @@ Status checkpoint_restore(Trainer *trainer, const char *folder, Error *err)
     return metrics_read(&trainer->metrics, path, err);
 }
 
-/* Ids mean the same characters in both. */
 static Status check_vocabulary(const Trainer *trainer, const char *folder, Error *err)
 {
     char path[PATH_SIZE];
@@ -240,9 +238,7 @@ static Status check_vocabulary(const Trainer *trainer, const char *folder, Error
     const Tokenizer *ours = trainer->data.tokenizer;
     TRY(path_join(path, folder, COPIED[0], err));
     TRY(tokenizer_load(&theirs, path, err));
-    bool same = theirs.size == ours->size &&
-                memcmp(theirs.points, ours->points,
-                       (size_t)ours->size * sizeof *ours->points) == 0;
+    bool same = tokenizer_equal(&theirs, ours);
     int size = (int)theirs.size;
     tokenizer_free(&theirs);
     if (!same)

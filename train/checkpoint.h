@@ -10,6 +10,7 @@
 #define JUEJU_TRAIN_CHECKPOINT_H
 
 #include "model/base/files.h"
+#include "model/gpt/config_file.h"
 #include "train/trainer.h"
 
 /* tokenizer.json and variants.json of the set stay mapped while the trainer lives, so that a
@@ -17,6 +18,9 @@
 enum { CHECKPOINT_COPIED = 2 };
 Status checkpoint_map(Trainer *trainer, Error *err);
 void checkpoint_unmap(Trainer *trainer);
+
+/* What a model must know of its tokenizer's specials; running text (a stream set) has none. */
+ModelTokens checkpoint_tokens(bool stream);
 
 /* Writes FOLDER/name of the run, "last" or "best". */
 Status checkpoint_save(const Trainer *trainer, const char *name, Error *err);

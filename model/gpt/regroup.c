@@ -18,15 +18,6 @@ static Status check(const GptConfig *config, Error *err)
     return STATUS_OK;
 }
 
-/* A model of the same config but for its key/value heads, all weights zero. */
-static Status create(Gpt *to, const Gpt *from, int64_t kv_heads, Error *err)
-{
-    TRY(check(&from->config, err));
-    GptConfig config = from->config;
-    config.kv_heads = kv_heads;
-    return gpt_create(to, &config, err);
-}
-
 /* The columns of one head. */
 typedef struct {
     real *first;
@@ -80,6 +71,17 @@ static void fill(const Gpt *to, const Gpt *from)
     }
 }
 
+/* A model of the same config but for its key/value heads, with the weights of `from`. */
+static Status convert(Gpt *to, const Gpt *from, int64_t kv_heads, Error *err)
+{
+    TRY(check(&from->config, err));
+    GptConfig config = from->config;
+    config.kv_heads = kv_heads;
+    TRY(gpt_create(to, &config, err));
+    fill(to, from);
+    return STATUS_OK;
+}
+
 Status gpt_regroup(Gpt *to, const Gpt *from, int64_t kv_heads, Error *err)
 {
     int64_t G = from->config.kv_heads;
@@ -90,9 +92,7 @@ Status gpt_regroup(Gpt *to, const Gpt *from, int64_t kv_heads, Error *err)
                          "key/value heads: expected a divisor of the model's %lld, "
                          "found %lld",
                          (long long)G, (long long)kv_heads);
-    TRY(create(to, from, kv_heads, err));
-    fill(to, from);
-    return STATUS_OK;
+    return convert(to, from, kv_heads, err);
 }
 
 Status gpt_spread(Gpt *to, const Gpt *from, int64_t kv_heads, Error *err)
@@ -105,7 +105,5 @@ Status gpt_spread(Gpt *to, const Gpt *from, int64_t kv_heads, Error *err)
                          "key/value heads: expected a multiple of the model's %lld, "
                          "found %lld",
                          (long long)G, (long long)kv_heads);
-    TRY(create(to, from, kv_heads, err));
-    fill(to, from);
-    return STATUS_OK;
+    return convert(to, from, kv_heads, err);
 }
